@@ -1,0 +1,25 @@
+/* The CPU engine: executes a plan's task lists for real, with threads and vector code.
+ *
+ * Not a stand-in for GPU times: it checks plans, merges and counters on machines without a GPU, and
+ * gives real (CPU) measurements. K and V are streamed once per KV head for the whole group. Vector
+ * code by function multiversioning only. Bits do not depend on the number of threads. Pure C, no
+ * GLib; pthreads.
+ */
+#ifndef KV_KERNELS_CPU_ENGINE_H
+#define KV_KERNELS_CPU_ENGINE_H
+
+#include "kernels/plan.h"
+
+typedef struct AttnCpu AttnCpu;
+/* threads = 0: all cores of the process's affinity mask. NULL: no memory or no threads. */
+AttnCpu *attn_cpu_new(int threads);
+void attn_cpu_free(AttnCpu *self);
+int attn_cpu_threads(const AttnCpu *self);
+/* Runs all launches of the plan, in order, each one ended before the next begins. Synchronous.
+ * `partials` must hold plan->counts.partial_slots slots. */
+AttnStatus attn_cpu_run(AttnCpu *self, const AttnShape *shape, const AttnPool *pool,
+                        const AttnBatch *batch, const AttnPlan *plan, AttnPartials *partials);
+/* Streaming read rate of the machine with this engine's threads, bytes/s: sums `bytes` of memory. */
+double attn_cpu_read_rate(AttnCpu *self, const void *data, int64_t bytes, int repeats);
+
+#endif

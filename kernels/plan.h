@@ -1,0 +1,111 @@
+/* Planning: how one step's decode attention is cut into tasks and launches, on every engine.
+ *
+ * attn_plan_build() is a pure function of (config, shape, lengths): the CPU engine executes the very
+ * tasks that the GPU gets, and the counters backend counts them. Cost O(rows + tasks), no
+ * allocation once the plan's arrays have grown (they are reused from step to step). Host only.
+ *
+ * Tasks of a (row, KV head) cover its entries in order, without overlap. A task with slot < 0 covers
+ * its whole (row, KV head) and writes the output; others write a partial state into their slot, and
+ * the slots of a (row, KV head) are consecutive, in token order, so that a merge in slot order gives
+ * the same bits whoever runs it.
+ */
+#ifndef KV_KERNELS_PLAN_H
+#define KV_KERNELS_PLAN_H
+
+#include "kernels/attn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum AttnRoute {
+    ATTN_SINGLE,          /* 1 launch: a task per (row, KV head), no split */
+    ATTN_BUCKETS,         /* per distinct (or padded) length: an attention and a merge launch */
+    ATTN_MASKED,          /* 2 launches: rectangular (row, KV head, split) grid, empty ones neutral */
+    ATTN_WORKQUEUE,       /* 2 launches: non-empty tasks, then a segmented merge */
+    ATTN_WORKQUEUE_FUSED, /* 1 launch: the last task of a (row, KV head) merges */
+    ATTN_PERSISTENT,      /* 1 launch: `workers` CTAs, each a contiguous range of tiles */
+    ATTN_ROUTE_MAX
+} AttnRoute;
+const char *attn_route_name(AttnRoute route);
+
+typedef enum AttnSplitRule {
+    ATTN_SPLITS_BALANCED, /* tasks of nearly equal bytes, row-local; neither S nor thresholds by hand */
+    ATTN_SPLITS_FIXED,    /* S for every row: split s covers tiles [T*s/S, T*(s+1)/S), T = ceil(len/tile) */
+} AttnSplitRule;
+
+typedef struct AttnPlanConfig {
+    AttnRoute route;
+    AttnSplitRule rule;
+    int32_t s;            /* fixed: splits a row, >= 1 */
+    int32_t tile;         /* tokens; split bounds are multiples of it (the published one: 32) */
+    int32_t workers;      /* balanced and persistent: CTAs (or threads) that run at once, >= 1 */
+    int32_t min_tokens;   /* balanced: no split shorter than this (a multiple of tile) */
+    int32_t bucket_width; /* buckets: lengths are padded up to a multiple; 0 or 1 = exact lengths */
+    int32_t c0_tiles;     /* persistent: cost of a (row, KV head) in tiles, besides its own */
+} AttnPlanConfig;
+/* Defaults for a route: balanced, tile 32, and so on. */
+void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t workers);
+
+typedef struct AttnTask {
+    int32_t row, kv_head;
+    int32_t begin, end; /* tokens; begin == end only in `masked` (a neutral state is written) */
+    int32_t slot;       /* partial slot, or -1: write the output */
+} AttnTask;
+
+typedef struct AttnMerge { /* one (row, KV head) whose states must be merged */
+    int32_t row, kv_head;
+    int32_t first_slot, n_slots;
+} AttnMerge;
+
+typedef enum AttnLaunchKind { ATTN_LAUNCH_ATTENTION, ATTN_LAUNCH_MERGE, ATTN_LAUNCH_FUSED } AttnLaunchKind;
+
+typedef struct AttnLaunch {
+    AttnLaunchKind kind;
+    int32_t first, count; /* tasks (attention, fused) or merges (merge) */
+    int32_t length;       /* buckets: the bucket's length; else 0 */
+} AttnLaunch;
+
+/* What the step costs by this plan; one layer. DESIGN section 3 defines each. */
+typedef struct AttnCounts {
+    int32_t launches, merge_launches;
+    int64_t tasks;             /* non-empty ones */
+    int64_t grid_tasks;        /* launched, empty ones included */
+    double nonempty_fraction;  /* tasks / (rows x kv_heads x largest split count) */
+    int64_t kv_bytes;          /* 2 x sum(len) x kv_heads x d x element bytes */
+    int64_t kv_bytes_touched;  /* what the tasks make the kernel read, padding and page tails in */
+    int64_t partial_slots;
+    int64_t merge_state_bytes; /* partial_slots x G x (2 + d) x 4 */
+} AttnCounts;
+
+typedef struct AttnPlan {
+    AttnPlanConfig config;
+    int32_t rows;
+    AttnTask *tasks;
+    int32_t n_tasks, cap_tasks;
+    AttnMerge *merges;
+    int32_t n_merges, cap_merges;
+    AttnLaunch *launches;
+    int32_t n_launches, cap_launches;
+    int32_t max_splits;
+    AttnCounts counts;
+} AttnPlan;
+
+void attn_plan_init(AttnPlan *plan); /* empty; no allocation */
+void attn_plan_free(AttnPlan *plan);
+/* Zero-length rows get one task of no tokens that writes zeros. The plan is valid until the next
+ * build. ATTN_NO_MEMORY leaves it empty. */
+AttnStatus attn_plan_build(AttnPlan *plan, const AttnPlanConfig *config, const AttnShape *shape,
+                           int32_t rows, const int32_t *lens);
+/* The counters alone, without building the task lists: O(rows), for runs that execute nothing. Equal
+ * to attn_plan_build()'s counts (a test compares them). */
+void attn_plan_count(AttnCounts *ret, const AttnPlanConfig *config, const AttnShape *shape,
+                     int32_t rows, const int32_t *lens);
+/* Recounts a plan from scratch: coverage, order, slots. NULL when sound, else what is wrong. */
+const char *attn_plan_check(const AttnPlan *plan, const AttnShape *shape, int32_t rows,
+                            const int32_t *lens);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+/* The simulator: a workload through a scheduler, a page pool and a clock, step by step.
+ *
+ * Integer time, one seed, no globals: the same config and workload give the same bytes. Cost follows
+ * events (arrivals, finishes, page edges under pressure, preemptions), not rows x steps, where the
+ * clock allows; memory is O(active requests). Progress is proved, not hoped for: a request that can
+ * never fit is refused at arrival with the number, and a watchdog ends a run in which requests wait
+ * and nothing can happen, naming the state (a bug, reported as such).
+ */
+#ifndef KV_SIM_SIM_H
+#define KV_SIM_SIM_H
+
+#include "base/progress.h"
+#include "base/stats.h"
+#include "sim/clock.h"
+#include "sim/step.h"
+#include "workloads/request.h"
+
+typedef struct SimConfig {
+    PluginChoice scheduler;  /* of `schedulers` */
+    guint32 page_size;       /* entries a page; 16 */
+    guint64 pool_pages;      /* usable pages, ids 0 .. N-1; 2560 */
+    gint64 context_limit;    /* largest P+D-1; 0 = none */
+    gint64 max_model_len;    /* vLLM's rule, largest P+D; 0 = none */
+    gboolean clip;           /* cut the output (never the prompt) to the limits instead of refusing; counted */
+    int prefix_cache;        /* -1 = only when the log has block keys, 0, 1 */
+    gboolean fast_forward;   /* TRUE; FALSE = one step at a time, same result */
+    char *pool_layout;       /* "fresh" | "churned" | "holes:fraction=0.5"; NULL = fresh */
+    kv_ns warmup;            /* requests that arrive before are served but not in the metrics */
+    guint64 seed;
+    guint32 replica;
+} SimConfig;
+void sim_config_init(SimConfig *config); /* DESIGN section 9's defaults */
+void sim_config_clear(SimConfig *config);
+
+extern const PluginInfo *const schedulers[];
+
+typedef enum { REQUEST_FINISHED, REQUEST_REFUSED, REQUEST_CUT /* finished, output clipped */ } RequestStatus;
+
+/* One line of requests.csv. Times KV_NS_NONE where they did not happen. */
+typedef struct RequestRecord {
+    Request request;
+    guint32 replica;
+    kv_ns first_scheduled, first_token, finish;
+    gint64 cached_tokens, recomputed_tokens;
+    guint32 preemptions;
+    RequestStatus status;
+    const char *reason; /* static text: "context_limit", "max_model_len", "pool" ...; NULL */
+} RequestRecord;
+
+typedef struct RequestSink RequestSink;
+struct RequestSink {
+    gboolean (*request)(RequestSink *self, const RequestRecord *record, GError **error);
+};
+/* requests.csv, rows in order of request id. Free with g_free after out_file_commit. */
+struct OutFile;
+RequestSink *request_csv_sink_new(struct OutFile *out);
+void request_csv_sink_free(RequestSink *self);
+
+typedef struct RefusedCount {
+    const char *reason;
+    guint64 count;
+} RefusedCount;
+
+/* Conservation, checked before it is returned: requests = finished + refused; output tokens = sum of
+ * the outputs of the finished; pages_end = 0. */
+typedef struct SimResult {
+    guint64 requests, finished, refused, clipped;
+    RefusedCount refused_by[8];
+    guint n_refused_by;
+    guint64 steps, row_steps, prefill_tokens;
+    guint64 prompt_tokens, output_tokens; /* of the finished */
+    guint64 recomputed_tokens, preemptions;
+    guint64 prefix_hit_tokens, prefix_queried_tokens;
+    kv_ns duration;     /* first arrival to last finish */
+    kv_ns busy;         /* sum of step lengths */
+    guint64 pages_peak, pages_end, waiting_peak, rows_peak;
+    double pages_mean, rows_mean, waiting_mean; /* over time */
+    double pages_filled_mean;    /* tokens held / (pages used x page size), over busy time */
+    Summary ttft, server_ttft, client_wait, itl, tpot, e2e, queue_delay; /* seconds */
+    Summary itl_per_request; /* mean ITL of each request with D > 1 = its TPOT without preemption */
+    double wall_seconds;     /* how long the simulation took */
+} SimResult;
+
+/* `steps`, `requests`, `progress` may be NULL. An interrupted run returns FALSE + INTERRUPTED after
+ * the sinks got all whole steps. */
+gboolean sim_run(const SimConfig *config, RequestSource *source, StepClock *clock,
+                 StepSink *steps, RequestSink *requests, Progress *progress,
+                 SimResult *ret, GError **error);
+
+/* Adds the keys of DESIGN section 9 to the object under construction. */
+typedef struct _JsonBuilder JsonBuilder;
+void sim_result_to_json(const SimResult *result, JsonBuilder *builder);
+
+#endif

@@ -2,7 +2,7 @@
 
 #include <stdarg.h>
 
-G_DEFINE_QUARK(kv-error-quark, kv_error)
+G_DEFINE_QUARK(kv - error - quark, kv_error)
 
 int kv_error_exit_status(const GError *error)
 {

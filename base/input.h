@@ -22,7 +22,7 @@ Input *input_open_memory(const char *name, const void *data, gsize size);
 void input_free(Input *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Input, input_free)
 
-const char *input_name(const Input *self); /* for messages: the path, or "standard input" */
+const char *input_name(const Input *self);    /* for messages: the path, or "standard input" */
 guint64 input_line_number(const Input *self); /* of the line last returned, from 1 */
 guint64 input_bytes_read(const Input *self);  /* stored bytes so far */
 gint64 input_size(const Input *self);         /* stored bytes in all; -1 for a pipe */

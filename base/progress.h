@@ -20,7 +20,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_free)
 void progress_begin(Progress *self, const char *what, guint64 total);
 void progress_tick(Progress *self, guint64 done);
 void progress_end(Progress *self);
-gboolean progress_stop(const Progress *self);                   /* TRUE once interrupted */
-gboolean progress_check(const Progress *self, GError **error);  /* FALSE + INTERRUPTED */
+gboolean progress_stop(const Progress *self);                  /* TRUE once interrupted */
+gboolean progress_check(const Progress *self, GError **error); /* FALSE + INTERRUPTED */
 
 #endif

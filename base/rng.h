@@ -44,11 +44,11 @@ void philox4x32(const guint32 counter[4], const guint32 key[2], guint32 ret[4]);
 void rng_init(RngStream *s, guint64 seed, RngPurpose purpose, guint64 entity, guint32 replication);
 guint32 rng_u32(RngStream *s);
 guint64 rng_u64(RngStream *s);
-double rng_uniform(RngStream *s);                 /* [0, 1), 53 bits */
-double rng_uniform_open(RngStream *s);            /* (0, 1] for logarithms */
-guint64 rng_below(RngStream *s, guint64 n);       /* [0, n), unbiased; n >= 1 */
-double rng_exponential(RngStream *s);             /* mean 1 */
-double rng_normal(RngStream *s);                  /* mean 0, variance 1 */
-double rng_gamma(RngStream *s, double shape);     /* scale 1; Marsaglia and Tsang 2000; any shape > 0 */
+double rng_uniform(RngStream *s);             /* [0, 1), 53 bits */
+double rng_uniform_open(RngStream *s);        /* (0, 1] for logarithms */
+guint64 rng_below(RngStream *s, guint64 n);   /* [0, n), unbiased; n >= 1 */
+double rng_exponential(RngStream *s);         /* mean 1 */
+double rng_normal(RngStream *s);              /* mean 0, variance 1 */
+double rng_gamma(RngStream *s, double shape); /* scale 1; Marsaglia and Tsang 2000; any shape > 0 */
 
 #endif

@@ -8,7 +8,9 @@
  * A registry is a NULL-ended array of pointers to structs that begin with a PluginInfo. Adding a
  * plug-in is one new file and one array line.
  *
- * Values may hold ':' and '='; ',' ends a value unless the value is in double quotes.
+ * Values may hold ':' and '='; ',' ends a value unless the value is in double quotes, in which ""
+ * stands for one quote. Blanks around keys and unquoted values do not count. A key may be given
+ * once.
  */
 #ifndef KV_BASE_SPEC_H
 #define KV_BASE_SPEC_H
@@ -49,19 +51,23 @@ typedef struct PluginChoice {
 
 /* Parses `text` against the registry. `kind` ("scheduler") is for messages. On failure nothing is
  * changed and the error (USAGE) names the text, the key, and what was expected or near. */
-gboolean plugin_choice_parse(PluginChoice *ret, const char *kind,
-                             const PluginInfo *const *registry, const char *text, GError **error);
+gboolean plugin_choice_parse(PluginChoice *ret, const char *kind, const PluginInfo *const *registry,
+                             const char *text, GError **error);
 void plugin_choice_clear(PluginChoice *choice);
-/* "NAME:key=value,..." with every key, in table order. Free it. */
+/* "NAME:key=value,..." with every key, in table order; absent strings whose default is absence
+ * are left out. Free it. */
 char *plugin_choice_format(const PluginChoice *choice);
 const PluginInfo *plugin_find(const PluginInfo *const *registry, const char *name);
 
-/* One "key=value,..." tail into a config that already holds its defaults (spec_defaults). */
-gboolean spec_parse(gpointer config, const SpecOption *options, const char *what,
-                    const char *tail, GError **error);
+/* One "key=value,..." tail (NULL = none) into a config that already holds its defaults
+ * (spec_defaults). Keys without a default must be among them. On failure nothing is changed. */
+gboolean spec_parse(gpointer config, const SpecOption *options, const char *what, const char *tail,
+                    GError **error);
 void spec_defaults(gpointer config, const SpecOption *options);
 void spec_clear(gpointer config, const SpecOption *options);
 /* Appends the table as help lines: key, default, unit or range, meaning. */
 void spec_describe(const SpecOption *options, GString *out);
+/* The name of a NULL-ended list that `text` was likely meant to be; NULL when none is near. */
+const char *spec_nearest(const char *text, const char *const *names);
 
 #endif

@@ -23,8 +23,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogHist, log_hist_free)
 void log_hist_add(LogHist *h, gint64 value, guint64 count);
 /* `steps` samples value, value+delta, value+2*delta ..., each `count` times: what a fast-forwarded
  * stretch adds. Cost follows buckets crossed, not steps. */
-void log_hist_add_progression(LogHist *h, gint64 value, gint64 delta, guint64 steps,
-                              guint64 count);
+void log_hist_add_progression(LogHist *h, gint64 value, gint64 delta, guint64 steps, guint64 count);
 void log_hist_merge(LogHist *into, const LogHist *from);
 guint64 log_hist_count(const LogHist *h);
 double log_hist_mean(const LogHist *h); /* exact (128-bit sum) */
@@ -44,8 +43,7 @@ Sampler *sampler_new(gsize exact_limit);
 void sampler_free(Sampler *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sampler, sampler_free)
 void sampler_add(Sampler *s, gint64 value);
-void sampler_add_progression(Sampler *s, gint64 value, gint64 delta, guint64 steps,
-                             guint64 count);
+void sampler_add_progression(Sampler *s, gint64 value, gint64 delta, guint64 steps, guint64 count);
 void sampler_merge(Sampler *into, const Sampler *from);
 gboolean sampler_is_exact(const Sampler *s);
 Summary sampler_summary(Sampler *s, double scale); /* every figure times `scale` (1e-9: seconds) */

@@ -1,8 +1,8 @@
 /* Paged GQA decode attention: the plain data that every engine shares.
  *
- * One decode step is a batch of rows. Row r attends one query token (q_heads heads) to lens[r] cached
- * entries found through its block table; each KV head serves the G = q_heads / kv_heads query heads
- * of its group. out = softmax(scale * q k^T) v, accumulated in fp32.
+ * One decode step is a batch of rows. Row r attends one query token (q_heads heads) to lens[r]
+ * cached entries found through its block table; each KV head serves the G = q_heads / kv_heads
+ * query heads of its group. out = softmax(scale * q k^T) v, accumulated in fp32.
  *
  * This header is pure C (stdint, stddef) and is shared by the planner, the fp64 reference, the CPU
  * engine and the CUDA kernels; on the GPU the same structs hold device pointers.
@@ -62,18 +62,19 @@ int64_t attn_pool_bytes(const AttnShape *shape, int64_t pages);
 
 typedef struct AttnBatch {
     int32_t rows;
-    const int32_t *lens;   /* [rows] entries attended to; 0 = the row gives zeros */
-    const int32_t *table;  /* page ids */
-    const int32_t *offset; /* [rows] where in `table` the row's ids start: ceil(len/page_size) of them */
-    const void *q;         /* [rows][q_heads][head_dim] */
-    void *out;             /* [rows][q_heads][head_dim] */
-    float scale;           /* 1/sqrt(head_dim) usually */
+    const int32_t *lens;  /* [rows] entries attended to; 0 = the row gives zeros */
+    const int32_t *table; /* page ids */
+    const int32_t
+        *offset;   /* [rows] where in `table` the row's ids start: ceil(len/page_size) of them */
+    const void *q; /* [rows][q_heads][head_dim] */
+    void *out;     /* [rows][q_heads][head_dim] */
+    float scale;   /* 1/sqrt(head_dim) usually */
 } AttnBatch;
 
 /* A partial result of one (row, KV head) over a token range: for each of the G heads the running
- * maximum m of the scaled scores, l = sum exp(score - m), acc = sum exp(score - m) * v, in fp32. The
- * neutral state is m = -inf, l = 0, acc = 0. Slots are numbered from 0; slot s keeps its states in
- * ml[s][G][2] (m, l) and acc[s][G][head_dim]. Bytes a slot: G * (2 + d) * 4. */
+ * maximum m of the scaled scores, l = sum exp(score - m), acc = sum exp(score - m) * v, in fp32.
+ * The neutral state is m = -inf, l = 0, acc = 0. Slots are numbered from 0; slot s keeps its states
+ * in ml[s][G][2] (m, l) and acc[s][G][head_dim]. Bytes a slot: G * (2 + d) * 4. */
 typedef struct AttnPartials {
     float *ml;
     float *acc;
@@ -81,9 +82,9 @@ typedef struct AttnPartials {
 } AttnPartials;
 
 /* fp64 reference for one row: ret[q_heads][head_dim]. Host pointers. Reads half-precision inputs
- * exactly. Cost O(len * q_heads * d). */
-void attn_reference_row(const AttnShape *shape, const AttnPool *pool, const AttnBatch *batch,
-                        int32_t row, double *ret);
+ * exactly. Cost O(len * q_heads * d); ATTN_NO_MEMORY or ATTN_OK. */
+AttnStatus attn_reference_row(const AttnShape *shape, const AttnPool *pool, const AttnBatch *batch,
+                              int32_t row, double *ret);
 
 /* Half-precision helpers, round to nearest even, NaN kept. */
 float attn_f16_to_f32(uint16_t h);
@@ -91,11 +92,14 @@ uint16_t attn_f32_to_f16(float f);
 float attn_bf16_to_f32(uint16_t h);
 uint16_t attn_f32_to_bf16(float f);
 
-/* Deterministic contents, the same on host and device: value of element `i` of entry (page, head,
- * token) of K (which = 0), V (1), or of a query (2, page = row key), as an approximately N(0,1)
- * number that is exact in both half formats' precision after rounding. Any subset of a pool can be
- * reproduced from (seed, page, ...) alone. */
+/* Deterministic contents, the same on host and device (kernels/content.h is the formula): value of
+ * element `i` of entry (page, head, token) of K (which = 0), V (1), or of a query (2, page = row
+ * key, head = query head, token = 0), an approximately N(0,1) fp32 number, then rounded to the
+ * dtype. Any subset of a pool can be reproduced from (seed, page, ...) alone. */
 float attn_content(uint64_t seed, int which, int64_t page, int32_t head, int32_t token, int32_t i);
+/* A whole page of K and of V; one row's query, at q[q_heads][head_dim]. Host pointers. */
+void attn_fill_page(const AttnShape *shape, const AttnPool *pool, uint64_t seed, int64_t page);
+void attn_fill_query(const AttnShape *shape, uint64_t seed, int64_t row_key, void *q);
 
 #ifdef __cplusplus
 }

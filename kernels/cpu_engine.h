@@ -19,7 +19,8 @@ int attn_cpu_threads(const AttnCpu *self);
  * `partials` must hold plan->counts.partial_slots slots. */
 AttnStatus attn_cpu_run(AttnCpu *self, const AttnShape *shape, const AttnPool *pool,
                         const AttnBatch *batch, const AttnPlan *plan, AttnPartials *partials);
-/* Streaming read rate of the machine with this engine's threads, bytes/s: sums `bytes` of memory. */
+/* Streaming read rate of the machine with this engine's threads, bytes/s: sums `bytes` of memory.
+ */
 double attn_cpu_read_rate(AttnCpu *self, const void *data, int64_t bytes, int repeats);
 
 #endif

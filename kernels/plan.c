@@ -1,0 +1,239 @@
+/* Building the task lists. The counters are those of plan_count.c, which shares split.c with this.
+ */
+#include "kernels/plan.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "kernels/split.h"
+
+const char *attn_route_name(AttnRoute route)
+{
+    static const char *const names[ATTN_ROUTE_MAX] = {
+        [ATTN_SINGLE] = "single",
+        [ATTN_BUCKETS] = "buckets",
+        [ATTN_MASKED] = "masked",
+        [ATTN_WORKQUEUE] = "workqueue",
+        [ATTN_WORKQUEUE_FUSED] = "workqueue-fused",
+        [ATTN_PERSISTENT] = "persistent",
+    };
+    return route >= 0 && route < ATTN_ROUTE_MAX ? names[route] : "?";
+}
+
+void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t workers)
+{
+    *config = (AttnPlanConfig){
+        .route = route,
+        .rule = ATTN_SPLITS_BALANCED,
+        .s = 1,
+        .tile = route == ATTN_PERSISTENT ? 16 : 32,
+        .workers = workers < 1 ? 1 : workers,
+        .min_tokens = route == ATTN_PERSISTENT ? 64 : 128,
+        .c0_tiles = 12,
+    };
+}
+
+void attn_plan_init(AttnPlan *plan)
+{
+    *plan = (AttnPlan){0};
+}
+
+void attn_plan_free(AttnPlan *plan)
+{
+    free(plan->tasks);
+    free(plan->merges);
+    free(plan->launches);
+    free(plan->scratch);
+    attn_plan_init(plan);
+}
+
+static bool grow(void **array, int32_t *cap, int64_t want, size_t size)
+{
+    if (want <= *cap)
+        return true;
+    int64_t next = *cap < 64 ? 64 : (int64_t)*cap * 2;
+    next = next > want ? next : want;
+    if (next > INT32_MAX)
+        next = want;
+    void *bigger = next > INT32_MAX ? NULL : realloc(*array, (size_t)next * size);
+    if (bigger == NULL)
+        return false;
+    *array = bigger;
+    *cap = (int32_t)next;
+    return true;
+}
+
+static bool reserve(AttnPlan *plan, int64_t tasks, int64_t merges, int64_t launches)
+{
+    return grow((void **)&plan->tasks, &plan->cap_tasks, tasks, sizeof(AttnTask)) &&
+           grow((void **)&plan->merges, &plan->cap_merges, merges, sizeof(AttnMerge)) &&
+           grow((void **)&plan->launches, &plan->cap_launches, launches, sizeof(AttnLaunch));
+}
+
+static void add_task(AttnPlan *plan, int32_t row, int32_t head, int64_t begin, int64_t end,
+                     int32_t slot)
+{
+    plan->tasks[plan->n_tasks++] = (AttnTask){row, head, (int32_t)begin, (int32_t)end, slot};
+}
+
+/* The splits of one (row, KV head). `padded` units are cut into `asked` parts, clipped to the row's
+ * `len` tokens; with `neutral` all `width` (>= asked) parts become tasks, empty or not. Returns the
+ * next free slot. */
+static int32_t add_splits(AttnPlan *plan, int32_t row, int32_t head, int32_t len, int32_t unit,
+                          int32_t padded, int32_t asked, int32_t width, bool neutral, int32_t slot)
+{
+    const int32_t units = (int32_t)div_up(len, unit);
+    if (!neutral && split_nonempty(asked, padded, units) <= 1) {
+        add_task(plan, row, head, 0, len, -1);
+        return slot;
+    }
+    const int32_t first = slot;
+    for (int32_t s = 0; s < width; s++) {
+        int64_t begin = (int64_t)padded * s / asked * unit;
+        int64_t end = (int64_t)padded * (s + 1) / asked * unit;
+        begin = s >= asked || begin > len ? len : begin;
+        end = s >= asked || end > len ? len : end;
+        if (begin < end || neutral)
+            add_task(plan, row, head, begin, end, slot++);
+    }
+    plan->merges[plan->n_merges++] = (AttnMerge){row, head, first, slot - first};
+    return slot;
+}
+
+static void add_launch(AttnPlan *plan, AttnLaunchKind kind, int32_t first, int32_t end,
+                       int32_t length)
+{
+    plan->launches[plan->n_launches++] = (AttnLaunch){kind, first, end - first, length};
+}
+
+/* All routes whose attention is one launch over rows in batch order: single, masked, workqueues. */
+static void build_rows(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+{
+    const AttnPlanConfig *config = &plan->config;
+    const int32_t unit = split_unit(config, shape);
+    const int32_t chunk = split_chunk(config, shape, unit, plan->rows, lens, 1);
+    const bool neutral = config->route == ATTN_MASKED && plan->max_splits > 1;
+    int32_t slot = 0;
+    for (int32_t r = 0; r < plan->rows; r++) {
+        const int32_t units = (int32_t)div_up(lens[r], unit);
+        const int32_t asked = split_asked(config, chunk, units);
+        for (int32_t h = 0; h < shape->kv_heads; h++)
+            slot = add_splits(plan, r, h, lens[r], unit, units, asked,
+                              neutral ? plan->max_splits : asked, neutral, slot);
+    }
+    if (config->route == ATTN_WORKQUEUE_FUSED) {
+        add_launch(plan, ATTN_LAUNCH_FUSED, 0, plan->n_tasks, 0);
+        return;
+    }
+    add_launch(plan, ATTN_LAUNCH_ATTENTION, 0, plan->n_tasks, 0);
+    if (plan->n_merges > 0)
+        add_launch(plan, ATTN_LAUNCH_MERGE, 0, plan->n_merges, 0);
+}
+
+static bool build_buckets(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+{
+    const AttnPlanConfig *config = &plan->config;
+    const int32_t unit = split_unit(config, shape);
+    const size_t need = bucket_scratch_size(plan->rows);
+    if (need > plan->cap_scratch) {
+        void *bigger = realloc(plan->scratch, need);
+        if (bigger == NULL)
+            return false;
+        plan->scratch = bigger;
+        plan->cap_scratch = need;
+    }
+    BucketSet set;
+    bucket_group(&set, plan->scratch, config->bucket_width, plan->rows, lens);
+    int32_t slot = 0;
+    for (int32_t b = 0; b < set.n; b++) {
+        const Bucket *bucket = &set.bucket[b];
+        const int32_t padded = (int32_t)div_up(bucket->length, unit);
+        const int32_t chunk = split_chunk(config, shape, unit, 1, &bucket->length, bucket->rows);
+        const int32_t asked = split_asked(config, chunk, padded);
+        const int32_t first_task = plan->n_tasks, first_merge = plan->n_merges;
+        for (int32_t i = 0; i < bucket->rows; i++) {
+            const int32_t r = set.order[bucket->first + i];
+            for (int32_t h = 0; h < shape->kv_heads; h++)
+                slot = add_splits(plan, r, h, lens[r], unit, padded, asked, asked, false, slot);
+        }
+        add_launch(plan, ATTN_LAUNCH_ATTENTION, first_task, plan->n_tasks, bucket->length);
+        if (plan->n_merges > first_merge)
+            add_launch(plan, ATTN_LAUNCH_MERGE, first_merge, plan->n_merges, bucket->length);
+    }
+    return true;
+}
+
+int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape *shape,
+                                  int32_t rows, const int32_t *lens, int64_t *ret_units)
+{
+    int64_t v = 0;
+    for (int32_t r = 0; r < rows; r++)
+        if (lens[r] > 0)
+            v += div_up(lens[r], config->tile) + config->c0_tiles;
+    v *= shape->kv_heads;
+    if (ret_units != NULL)
+        *ret_units = v;
+    const int64_t least =
+        config->min_tokens > config->tile ? div_up(config->min_tokens, config->tile) : 1;
+    const int64_t n = v / least;
+    return n < 1 ? 1 : n > config->workers ? config->workers : (int32_t)n;
+}
+
+static void build_persistent(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+{
+    const AttnPlanConfig *config = &plan->config;
+    int64_t v, at = 0; /* `at`: first unit of the pair in hand */
+    const int32_t n = attn_plan_persistent_ctas(config, shape, plan->rows, lens, &v);
+    int32_t cta = 0, slot = 0;
+    int64_t next = cta_begin(v, n, 1); /* where the CTA after `cta` begins */
+    for (int32_t r = 0; r < plan->rows; r++) {
+        const int64_t tiles = div_up(lens[r], config->tile);
+        for (int32_t h = 0; h < shape->kv_heads; h++) {
+            if (tiles == 0) {
+                add_task(plan, r, h, 0, 0, -1);
+                continue;
+            }
+            const int64_t begin = at + config->c0_tiles, end = begin + tiles;
+            const int32_t first_task = plan->n_tasks, first_slot = slot;
+            for (int64_t u = begin; u < end;) {
+                while (next <= u)
+                    next = cta_begin(v, n, ++cta + 1);
+                const int64_t stop = next < end ? next : end;
+                const int64_t last = (stop - begin) * config->tile;
+                add_task(plan, r, h, (u - begin) * config->tile, last < lens[r] ? last : lens[r],
+                         slot++);
+                u = stop;
+            }
+            if (slot - first_slot == 1) {
+                plan->tasks[first_task].slot = -1;
+                slot = first_slot;
+            } else {
+                plan->merges[plan->n_merges++] = (AttnMerge){r, h, first_slot, slot - first_slot};
+            }
+            at = end;
+        }
+    }
+    add_launch(plan, ATTN_LAUNCH_FUSED, 0, plan->n_tasks, 0);
+}
+
+AttnStatus attn_plan_build(AttnPlan *plan, const AttnPlanConfig *config, const AttnShape *shape,
+                           int32_t rows, const int32_t *lens)
+{
+    plan->config = *config;
+    plan->rows = rows;
+    plan->n_tasks = plan->n_merges = plan->n_launches = 0;
+    plan->max_splits = 0;
+    AttnStatus status = attn_plan_count(&plan->counts, config, shape, rows, lens);
+    if (status != ATTN_OK || rows == 0)
+        return status;
+    plan->max_splits = plan->counts.max_splits;
+    if (!reserve(plan, plan->counts.grid_tasks, (int64_t)rows * shape->kv_heads, 2 * (int64_t)rows))
+        return ATTN_NO_MEMORY;
+    if (config->route == ATTN_PERSISTENT)
+        build_persistent(plan, shape, lens);
+    else if (config->route != ATTN_BUCKETS)
+        build_rows(plan, shape, lens);
+    else if (!build_buckets(plan, shape, lens))
+        return ATTN_NO_MEMORY;
+    return ATTN_OK;
+}

@@ -6,7 +6,9 @@
  * one included. Rows keep a `slot` (a small number, reused after they leave) for as long as they
  * are in the batch, so that a device can keep block tables in place and apply deltas.
  *
- * Order of rows = the scheduler's running order. All arrays are valid during the call only.
+ * Order of rows = order of joining: a row that joins goes to the end. (It is the scheduler's running
+ * order but where a later request's prompt was finished before an earlier one's.) All arrays are valid
+ * during the call only.
  */
 #ifndef KV_SIM_STEP_H
 #define KV_SIM_STEP_H
@@ -17,7 +19,7 @@ typedef struct StepJoin {
     guint64 request;
     guint32 slot;
     guint32 length;       /* in this step */
-    guint32 n_pages;      /* pages held in this step, ceil(length / page size) */
+    guint32 n_pages;      /* pages held in this step, >= ceil(length / page size): some reserve ahead */
     const guint32 *pages; /* [n_pages] physical ids, 0 .. pool_pages-1 */
 } StepJoin;
 
@@ -57,6 +59,9 @@ typedef struct Step {
 
 typedef struct StepSink StepSink;
 struct StepSink {
+    /* Once, before the first step: page ids are below `pool_pages` (more than the configured pool
+     * where a layout leaves holes). NULL = not asked for. */
+    gboolean (*begin)(StepSink *self, guint64 pool_pages, GError **error);
     /* FALSE + error stops the run in order. */
     gboolean (*step)(StepSink *self, const Step *step, GError **error);
 };

@@ -55,7 +55,8 @@ const StepsHeader *steps_reader_header(const StepsReader *self);
 gint64 steps_reader_count(const StepsReader *self); /* from the index; -1 where there is none */
 guint32 steps_reader_max_slots(const StepsReader *self); /* slots seen so far, or from the index */
 /* 1 = a step, 0 = end, -1 = error. The step's deltas are against the step read before; after a seek
- * the first step read gives its whole batch as `joined`. Valid until the next call. */
+ * the first step read gives its whole batch as `joined` (paused rows are then in `paused` too), and
+ * no other deltas. Valid until the next call. */
 int steps_reader_next(StepsReader *self, const Step **ret_step, GError **error);
 /* The next step read is `index`. */
 gboolean steps_reader_seek(StepsReader *self, guint64 index, GError **error);

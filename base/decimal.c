@@ -72,10 +72,20 @@ static gboolean split(const char *text, gsize len, Parts *parts)
     return TRUE;
 }
 
-/* floor(value * 10^exponent), rounded half up; FALSE when it is over G_MAXINT64. */
-static gboolean scale(u128 value, gint64 exponent, guint64 *ret, gboolean *ret_exact)
+static const guint64 powers[] = {1e0, 1e1, 1e2, 1e3,  1e4,  1e5, 1e6,
+                                 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
+
+/* digits * unit * 10^exponent, rounded half up; FALSE when it is over G_MAXINT64. */
+static gboolean scale(guint64 digits, guint64 unit, gint64 exponent, guint64 *ret,
+                      gboolean *ret_exact)
 {
     *ret_exact = TRUE;
+    /* the common case: no more fraction digits than the unit has zeros */
+    if (exponent < 0 && -exponent < (gint64)G_N_ELEMENTS(powers) && unit % powers[-exponent] == 0) {
+        unit /= powers[-exponent];
+        exponent = 0;
+    }
+    u128 value = (u128)digits * unit;
     for (; exponent > 0 && value != 0; exponent--) {
         if (value > G_MAXINT64)
             return FALSE;
@@ -85,7 +95,7 @@ static gboolean scale(u128 value, gint64 exponent, guint64 *ret, gboolean *ret_e
         *ret_exact = value == 0;
         value = 0;
     } else if (exponent < 0) {
-        /* All digits below the one that decides only matter for exactness. */
+        /* all digits below the one that decides only matter for exactness */
         for (; exponent < -1; exponent++) {
             *ret_exact &= value % 10 == 0;
             value /= 10;
@@ -149,7 +159,7 @@ gboolean decimal_parse(const char *text, gsize len, guint64 unit, gint64 *ret, g
     if (!split(text, len, &parts))
         return FALSE;
     gboolean fits = parts.n_digits <= FAST_DIGITS
-                        ? scale((u128)parts.value * unit, parts.exponent, &magnitude, &exact)
+                        ? scale(parts.value, unit, parts.exponent, &magnitude, &exact)
                         : scale_long(&parts, unit, &magnitude, &exact);
     if (!fits)
         return FALSE;

@@ -1,10 +1,11 @@
 /* A workload: where the requests of a run come from, as the user named it.
  *
- * Either a recorded log (`file`, `format`) or a generator (`arrivals` x `lengths` x `requests`), then
- * transforms in a fixed order (slice, scale, thin, repeat, clamp ...). workload_open() gives a
+ * Either a recorded log (`file`, `format`) or a generator (`arrivals` x `lengths` x `requests`),
+ * then transforms in a fixed order (slice, scale, thin, repeat, clamp ...). workload_open() gives a
  * Workload that is a RequestSource and knows what it read: rows, drops by reason, warnings, hash.
  *
- * `--workload` takes a path, "-", or a generator in the plug-in grammar ("paper:trace=bimodal,seed=1").
+ * `--workload` takes a path, "-", or a generator in the plug-in grammar
+ * ("paper:trace=bimodal,seed=1").
  */
 #ifndef KV_WORKLOADS_WORKLOAD_H
 #define KV_WORKLOADS_WORKLOAD_H
@@ -18,18 +19,22 @@ typedef enum {
 } ZeroOutput;
 
 typedef struct WorkloadConfig {
-    char *workload;  /* path, "-", or NAME:key=value of a whole-workload generator; NULL = generate */
-    char *format;    /* "auto" or a name of `list formats` */
-    char *map;       /* column mapping for csv / jsonl; NULL */
-    char *arrivals;  /* plug-in text, used when `workload` is NULL, or to replace a log's arrivals */
-    char *lengths;   /* plug-in text, likewise */
-    char *sessions;  /* plug-in text; NULL = none */
+    char
+        *workload; /* path, "-", or NAME:key=value of a whole-workload generator; NULL = generate */
+    char *format;  /* "auto" or a name of `list formats` */
+    char *map;     /* column mapping for csv / jsonl; NULL */
+    char *arrivals; /* plug-in text, used when `workload` is NULL, or to replace a log's arrivals */
+    char *lengths;  /* plug-in text, likewise */
+    char *sessions; /* plug-in text; NULL = none */
     gint64 requests; /* how many to give at most; 0 = all of a log */
     guint64 seed;
     guint32 replication;
     ZeroOutput zero_output;
     gboolean strict; /* refuse what would otherwise be repaired and counted (unsorted rows ...) */
-    char *transforms; /* "scale=2;slice=300s..320s;thin=0.5" in order; NULL = none */
+    gboolean
+        keep_unknown; /* give lengths that a log lacks as 0 (for describing), not drop the record */
+    gboolean allow_empty; /* no request at all is an end and not an error (for describing) */
+    char *transforms;     /* "scale=2;slice=300s..320s;thin=0.5" in order; NULL = none */
 } WorkloadConfig;
 
 void workload_config_init(WorkloadConfig *config);

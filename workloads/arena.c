@@ -1,0 +1,118 @@
+#include "workloads/arena.h"
+
+#include <string.h>
+
+#define CHUNK_BYTES ((gsize)256 * 1024)
+#define SPARE_CHUNKS 8
+
+struct ArenaChunk {
+    guint64 living;
+    gsize used, size;
+    char *data;
+};
+
+struct Arena {
+    ArenaChunk *current;
+    GPtrArray *spare;
+    gsize bytes;
+};
+
+Arena *arena_new(void)
+{
+    Arena *self = g_new0(Arena, 1);
+    self->spare = g_ptr_array_new();
+    return self;
+}
+
+static void chunk_free(ArenaChunk *chunk)
+{
+    if (chunk == NULL)
+        return;
+    g_free(chunk->data);
+    g_free(chunk);
+}
+
+void arena_free(Arena *self)
+{
+    if (self == NULL)
+        return;
+    chunk_free(self->current);
+    for (guint i = 0; i < self->spare->len; i++)
+        chunk_free(g_ptr_array_index(self->spare, i));
+    g_ptr_array_unref(self->spare);
+    g_free(self);
+}
+
+static ArenaChunk *fresh_chunk(Arena *self, gsize need)
+{
+    if (need <= CHUNK_BYTES && self->spare->len > 0)
+        return g_ptr_array_steal_index(self->spare, self->spare->len - 1);
+    ArenaChunk *chunk = g_new0(ArenaChunk, 1);
+    chunk->size = MAX(need, CHUNK_BYTES);
+    chunk->data = g_malloc(chunk->size);
+    self->bytes += chunk->size;
+    return chunk;
+}
+
+static void retire(Arena *self, ArenaChunk *chunk)
+{
+    chunk->used = 0;
+    if (chunk->size == CHUNK_BYTES && self->spare->len < SPARE_CHUNKS) {
+        g_ptr_array_add(self->spare, chunk);
+        return;
+    }
+    self->bytes -= chunk->size;
+    chunk_free(chunk);
+}
+
+static gsize padded(gsize bytes)
+{
+    return (bytes + 7) & ~(gsize)7;
+}
+
+ArenaChunk *arena_keep(Arena *self, Request *request)
+{
+    gsize keys = request->n_blocks * sizeof(guint64);
+    const Observed *seen = request->observed;
+    gsize itl = seen != NULL ? seen->n_itl * sizeof(kv_ns) : 0;
+    gsize need = keys + (seen != NULL ? padded(sizeof(Observed)) + itl : 0);
+    if (need == 0) {
+        request->blocks = NULL;
+        return NULL;
+    }
+    if (self->current == NULL || self->current->size - self->current->used < need) {
+        ArenaChunk *full = self->current;
+        self->current = fresh_chunk(self, need);
+        if (full != NULL && full->living == 0)
+            retire(self, full);
+    }
+    ArenaChunk *chunk = self->current;
+    char *p = chunk->data + chunk->used;
+    chunk->used += need;
+    chunk->living++;
+    if (keys > 0)
+        request->blocks = memcpy(p, request->blocks, keys);
+    p += keys;
+    if (seen != NULL) {
+        Observed *copy = memcpy(p, seen, sizeof *seen);
+        if (itl > 0)
+            copy->itl = memcpy(p + padded(sizeof *seen), seen->itl, itl);
+        request->observed = copy;
+    }
+    return chunk;
+}
+
+void arena_release(Arena *self, ArenaChunk *chunk)
+{
+    if (chunk == NULL || --chunk->living > 0)
+        return;
+    if (chunk == self->current)
+        chunk->used = 0;
+    else
+        retire(self, chunk);
+}
+
+gsize arena_bytes(const Arena *self)
+{
+    return self->bytes;
+}

@@ -1,0 +1,21 @@
+/* Storage for the variable parts of waiting requests (block keys, observations).
+ *
+ * Bump allocation in chunks with a count of the living; a chunk is used again when the last of its
+ * pieces is released. Right for pieces that live about as long as their neighbours.
+ */
+#ifndef KV_WORKLOADS_ARENA_H
+#define KV_WORKLOADS_ARENA_H
+
+#include "workloads/request.h"
+
+typedef struct Arena Arena;
+typedef struct ArenaChunk ArenaChunk;
+Arena *arena_new(void);
+void arena_free(Arena *self);
+/* Points the request's blocks and observation at copies; the chunk they lie in, NULL if it has
+ * none. */
+ArenaChunk *arena_keep(Arena *self, Request *request);
+void arena_release(Arena *self, ArenaChunk *chunk); /* NULL is fine */
+gsize arena_bytes(const Arena *self);               /* in use, whole chunks */
+
+#endif

@@ -1,0 +1,146 @@
+#include "workloads/format.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "workloads/formats/formats.h"
+
+const PluginInfo *const formats[] = {
+    &format_kvreplay.info,
+    &format_azure.info,
+    &format_vidur.info,
+    NULL,
+};
+
+void log_record_init(LogRecord *record)
+{
+    *record = (LogRecord){
+        .arrival = KV_NS_NONE,
+        .sent = KV_NS_NONE,
+        .wait = KV_NS_NONE,
+        .deadline = KV_NS_NONE,
+        .prompt = -1,
+        .output = -1,
+        .session = KV_NO_SESSION,
+    };
+}
+
+void format_reader_free(FormatReader *self)
+{
+    if (self != NULL)
+        self->ops->free(self);
+}
+
+gboolean format_line_has(const char *head, gsize size, const char *const *texts)
+{
+    const char *end = memchr(head, '\n', size);
+    return format_head_has(head, end != NULL ? (gsize)(end - head) : size, texts);
+}
+
+gboolean format_head_has(const char *head, gsize size, const char *const *texts)
+{
+    for (guint i = 0; texts[i] != NULL; i++)
+        if (memmem(head, size, texts[i], strlen(texts[i])) == NULL)
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean line_has_column(const char *line, gsize len, const char *name)
+{
+    gsize n = strlen(name);
+    for (const char *p = line, *end = line + len; p <= end;) {
+        const char *comma = memchr(p, ',', (gsize)(end - p));
+        const char *stop = comma != NULL ? comma : end;
+        const char *a = p, *b = stop;
+        while (a < b && (*a == ' ' || *a == '"'))
+            a++;
+        while (b > a && (b[-1] == ' ' || b[-1] == '"' || b[-1] == '\r'))
+            b--;
+        if ((gsize)(b - a) == n && memcmp(a, name, n) == 0)
+            return TRUE;
+        p = stop + 1;
+    }
+    return FALSE;
+}
+
+gboolean format_head_has_columns(const char *head, gsize size, const char *const *columns)
+{
+    if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+        head += 3, size -= 3;
+    const char *end = memchr(head, '\n', size);
+    gsize len = end != NULL ? (gsize)(end - head) : size;
+    for (guint i = 0; columns[i] != NULL; i++)
+        if (!line_has_column(head, len, columns[i]))
+            return FALSE;
+    return TRUE;
+}
+
+char format_first_char(const char *head, gsize size)
+{
+    if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+        head += 3, size -= 3;
+    for (gsize i = 0; i < size; i++)
+        if (!g_ascii_isspace(head[i]))
+            return head[i];
+    return 0;
+}
+
+static gboolean all_blank(const char *head, gsize size)
+{
+    return format_first_char(head, size) == 0;
+}
+
+/* What else it may be, for the message. NULL = no idea. */
+static const char *look_alike(const char *head, gsize size)
+{
+    if (size == 0 || all_blank(head, size))
+        return "the file is empty";
+    if (g_str_has_prefix(head, "version https://git-lfs"))
+        return "a git-lfs pointer in place of the data: fetch the file itself (git lfs pull)";
+    if (size >= 2 && (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0))
+        return "UTF-16 text; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)";
+    if (size >= 4 && memcmp(head, "PAR1", 4) == 0)
+        return "a parquet file; export it as CSV or JSON lines first";
+    if (size >= 2 && memcmp(head, "PK", 2) == 0)
+        return "a zip archive; unpack it first";
+    if (memchr(head, '\0', size) != NULL)
+        return "binary data";
+    if (format_first_char(head, size) == '<')
+        return "an HTML or XML page and not a log";
+    return NULL;
+}
+
+const FormatOps *format_probe(Input *input, GError **error)
+{
+    const char *head;
+    gsize size;
+    if (!input_peek(input, &head, &size, error))
+        return NULL;
+    g_autofree char *text = g_strndup(head, size); /* '\0'-ended for prefix tests */
+    const char *alike = look_alike(text, size);
+    if (alike != NULL) {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:1: %s", input_name(input), alike);
+        return NULL;
+    }
+    const FormatOps *best = NULL;
+    int best_score = 0;
+    for (guint i = 0; formats[i] != NULL; i++) {
+        const FormatOps *ops = (const FormatOps *)formats[i];
+        int score = ops->probe != NULL ? ops->probe(head, size) : 0;
+        if (score > best_score) {
+            best = ops;
+            best_score = score;
+        }
+    }
+    if (best != NULL)
+        return best;
+    const char *end = memchr(head, '\n', size);
+    gsize len = MIN(end != NULL ? (gsize)(end - head) : size, 80);
+    g_autofree char *first = g_strndup(head, len);
+    g_autofree char *shown = g_strescape(g_strchomp(first), NULL);
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "%s:1: \"%s\": no known log format begins like this; name one with --format "
+                "(kvreplay list formats), or map columns with --format csv|jsonl --map",
+                input_name(input), shown);
+    return NULL;
+}

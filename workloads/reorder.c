@@ -1,0 +1,122 @@
+#include "workloads/reorder.h"
+
+#include "workloads/arena.h"
+
+typedef struct Slot {
+    Request request;
+    guint64 order; /* file order */
+    ArenaChunk *chunk;
+} Slot;
+
+struct Reorder {
+    Slot *ring; /* [REORDER_ROWS], sorted by (arrival, order) */
+    gsize head, ring_count;
+    GArray *heap; /* Slot, min-heap by (arrival, order): the late ones */
+    Arena *arena;
+    ArenaChunk *given; /* of the request last popped */
+    guint64 pushed;
+};
+
+Reorder *reorder_new(void)
+{
+    Reorder *self = g_new0(Reorder, 1);
+    self->ring = g_new(Slot, REORDER_ROWS);
+    self->heap = g_array_new(FALSE, FALSE, sizeof(Slot));
+    self->arena = arena_new();
+    return self;
+}
+
+void reorder_free(Reorder *self)
+{
+    if (self == NULL)
+        return;
+    g_free(self->ring);
+    g_array_unref(self->heap);
+    arena_free(self->arena);
+    g_free(self);
+}
+
+static gboolean before(const Slot *a, const Slot *b)
+{
+    if (a->request.arrival != b->request.arrival)
+        return a->request.arrival < b->request.arrival;
+    return a->order < b->order;
+}
+
+static void heap_push(GArray *heap, const Slot *slot)
+{
+    g_array_append_vals(heap, slot, 1);
+    Slot *h = (Slot *)(gpointer)heap->data;
+    gsize i = heap->len - 1;
+    for (; i > 0 && before(slot, &h[(i - 1) / 2]); i = (i - 1) / 2)
+        h[i] = h[(i - 1) / 2];
+    h[i] = *slot;
+}
+
+static Slot heap_pop(GArray *heap)
+{
+    Slot *h = (Slot *)(gpointer)heap->data;
+    Slot top = h[0], last = h[heap->len - 1];
+    gsize n = heap->len - 1, i = 0;
+    for (gsize c; (c = 2 * i + 1) < n; i = c) {
+        if (c + 1 < n && before(&h[c + 1], &h[c]))
+            c++;
+        if (!before(&h[c], &last))
+            break;
+        h[i] = h[c];
+    }
+    h[i] = last;
+    g_array_set_size(heap, (guint)n);
+    return top;
+}
+
+gboolean reorder_push(Reorder *self, const Request *request)
+{
+    const Slot *tail = self->ring_count > 0
+                           ? &self->ring[(self->head + self->ring_count - 1) % REORDER_ROWS]
+                           : NULL;
+    gboolean late = tail != NULL && request->arrival < tail->request.arrival;
+    if (!late && self->ring_count < REORDER_ROWS) {
+        Slot *slot = &self->ring[(self->head + self->ring_count++) % REORDER_ROWS];
+        slot->request = *request;
+        slot->order = self->pushed++;
+        slot->chunk = arena_keep(self->arena, &slot->request);
+        return FALSE;
+    }
+    Slot slot = {.request = *request, .order = self->pushed++};
+    slot.chunk = arena_keep(self->arena, &slot.request);
+    heap_push(self->heap, &slot);
+    return late;
+}
+
+gboolean reorder_pop(Reorder *self, Request *ret)
+{
+    arena_release(self->arena, self->given);
+    self->given = NULL;
+    const Slot *head = self->ring_count > 0 ? &self->ring[self->head] : NULL;
+    if (self->heap->len > 0 &&
+        (head == NULL || before(&g_array_index(self->heap, Slot, 0), head))) {
+        Slot slot = heap_pop(self->heap);
+        *ret = slot.request;
+        self->given = slot.chunk;
+        return TRUE;
+    }
+    if (head == NULL)
+        return FALSE;
+    *ret = head->request;
+    self->given = head->chunk;
+    self->head = (self->head + 1) % REORDER_ROWS;
+    self->ring_count--;
+    return TRUE;
+}
+
+gboolean reorder_full(const Reorder *self)
+{
+    return self->ring_count + self->heap->len >= REORDER_ROWS ||
+           arena_bytes(self->arena) >= REORDER_BYTES;
+}
+
+gsize reorder_count(const Reorder *self)
+{
+    return self->ring_count + self->heap->len;
+}

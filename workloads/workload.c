@@ -1,0 +1,261 @@
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "workloads/arrivals.h"
+#include "workloads/format.h"
+#include "workloads/generate.h"
+#include "workloads/generator.h"
+#include "workloads/lengths.h"
+#include "workloads/log_source.h"
+#include "workloads/sessions.h"
+#include "workloads/transform.h"
+
+struct Workload {
+    RequestSource base;
+    RequestSource *source; /* top of the pipeline */
+    LogSource *log;        /* borrowed from the pipeline; NULL for generators */
+    WorkloadInfo info;
+    char *name, *format_name;
+    GHashTable *no_drops;
+    GPtrArray *no_classes;
+    PluginChoice format, generator, arrivals, lengths, sessions;
+    TransformList *transforms;
+    guint64 limit; /* requests at most; 0 = all */
+    gboolean allow_empty;
+};
+
+void workload_config_init(WorkloadConfig *config)
+{
+    *config = (WorkloadConfig){.format = g_strdup("auto"), .seed = 1};
+}
+
+void workload_config_clear(WorkloadConfig *config)
+{
+    char **texts[] = {&config->workload, &config->format,   &config->map,       &config->arrivals,
+                      &config->lengths,  &config->sessions, &config->transforms};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+
+/* --- giving out --- */
+
+static gboolean nothing_given(Workload *self, GError **error)
+{
+    const WorkloadInfo *info = workload_info(self);
+    GString *why = g_string_new(NULL);
+    g_autoptr(GList) reasons =
+        g_list_sort(g_hash_table_get_keys(info->dropped), (GCompareFunc)strcmp);
+    for (GList *l = reasons; l != NULL; l = l->next)
+        g_string_append_printf(why, "%s%s %" G_GUINT64_FORMAT,
+                               why->len > 0 ? ", " : "; dropped: ", (char *)l->data,
+                               *(guint64 *)g_hash_table_lookup(info->dropped, l->data));
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "%s: no request to run: %" G_GUINT64_FORMAT " rows read%s", info->name, info->rows,
+                why->str);
+    g_string_free(why, TRUE);
+    return FALSE;
+}
+
+static int workload_next(RequestSource *base, Request *ret, GError **error)
+{
+    Workload *self = (Workload *)base;
+    if (self->limit > 0 && self->info.requests >= self->limit)
+        return 0;
+    int got = request_source_next(self->source, ret, error);
+    if (got == 1)
+        ret->id = self->info.requests++;
+    if (got == 0 && self->info.requests == 0 && !self->allow_empty && !nothing_given(self, error))
+        return -1;
+    return got;
+}
+
+static int workload_next_turn(RequestSource *base, const Request *finished, kv_ns now, Request *ret,
+                              GError **error)
+{
+    Workload *self = (Workload *)base;
+    if (self->limit > 0 && self->info.requests >= self->limit)
+        return 0;
+    int got = request_source_next_turn(self->source, finished, now, ret, error);
+    if (got == 1)
+        ret->id = self->info.requests++;
+    return got;
+}
+
+static void workload_source_free(RequestSource *base)
+{
+    Workload *self = (Workload *)base;
+    request_source_free(self->source);
+    plugin_choice_clear(&self->format);
+    plugin_choice_clear(&self->generator);
+    plugin_choice_clear(&self->arrivals);
+    plugin_choice_clear(&self->lengths);
+    plugin_choice_clear(&self->sessions);
+    transform_list_free(self->transforms);
+    g_hash_table_unref(self->no_drops);
+    g_ptr_array_unref(self->no_classes);
+    g_ptr_array_unref(self->info.warnings);
+    g_free(self->name);
+    g_free(self->format_name);
+    g_free(self);
+}
+
+static const RequestSourceOps workload_ops = {"workload", workload_next, workload_next_turn,
+                                              workload_source_free};
+
+/* --- opening --- */
+
+static gboolean open_log(Workload *self, const WorkloadConfig *config, GError **error)
+{
+    Input *input = input_open(config->workload, error);
+    if (input == NULL)
+        return FALSE;
+    gboolean automatic = config->format == NULL || g_str_equal(config->format, "auto");
+    const FormatOps *ops = automatic ? format_probe(input, error) : NULL;
+    if ((automatic && ops == NULL) ||
+        !plugin_choice_parse(&self->format, "format", formats,
+                             automatic ? ops->info.name : config->format, error)) {
+        input_free(input);
+        return FALSE;
+    }
+    LogSourceConfig log = {
+        .format = self->format,
+        .map = config->map,
+        .zero_output = config->zero_output,
+        .strict = config->strict,
+        .keep_unknown = config->keep_unknown || config->lengths != NULL,
+        .seed = config->seed,
+        .replication = config->replication,
+    };
+    self->log = log_source_new(input, &log, error);
+    self->source = (RequestSource *)self->log;
+    self->name = g_str_equal(config->workload, "-") ? g_strdup("standard input")
+                                                    : g_path_get_basename(config->workload);
+    self->format_name = g_strdup(self->format.info->name);
+    return self->source != NULL;
+}
+
+static gboolean open_generator(Workload *self, const WorkloadConfig *config, GError **error)
+{
+    if (!plugin_choice_parse(&self->generator, "workload generator", generators, config->workload,
+                             error))
+        return FALSE;
+    GeneratorArgs args = {
+        .config = self->generator.config,
+        .seed = config->seed,
+        .replication = config->replication,
+        .requests = config->requests,
+    };
+    self->source = ((const GeneratorOps *)self->generator.info)->open(&args, error);
+    self->name = plugin_choice_format(&self->generator);
+    self->format_name = g_strdup(self->generator.info->name);
+    return self->source != NULL;
+}
+
+static gboolean parse_generated(Workload *self, const WorkloadConfig *config, GError **error)
+{
+    const char *a = config->arrivals != NULL ? config->arrivals : "poisson:rate=1";
+    const char *l = config->lengths != NULL ? config->lengths : "fixed";
+    return plugin_choice_parse(&self->arrivals, "arrivals", arrivals, a, error) &&
+           plugin_choice_parse(&self->lengths, "lengths", lengths, l, error) &&
+           (config->sessions == NULL ||
+            plugin_choice_parse(&self->sessions, "sessions", session_models, config->sessions,
+                                error));
+}
+
+static gboolean open_generated(Workload *self, const WorkloadConfig *config, GError **error)
+{
+    if (config->requests <= 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "a generated workload needs a number of requests (--requests N)");
+        return FALSE;
+    }
+    if (!parse_generated(self, config, error))
+        return FALSE;
+    GenerateConfig generate = {
+        .arrivals = self->arrivals,
+        .lengths = self->lengths,
+        .sessions = self->sessions,
+        .requests = (guint64)config->requests,
+        .seed = config->seed,
+        .replication = config->replication,
+    };
+    self->source = generated_source_new(&generate, error);
+    g_autofree char *a = plugin_choice_format(&self->arrivals);
+    g_autofree char *l = plugin_choice_format(&self->lengths);
+    g_autofree char *s = self->sessions.info != NULL ? plugin_choice_format(&self->sessions) : NULL;
+    self->name = g_strjoin(" x ", a, l, s, NULL);
+    self->format_name = g_strdup("generated");
+    return self->source != NULL;
+}
+
+/* A generator's name, then ':' or nothing, and no file of that name. */
+static gboolean names_generator(const char *text)
+{
+    g_autofree char *name = g_strndup(text, strcspn(text, ":"));
+    return plugin_find(generators, name) != NULL && !g_file_test(text, G_FILE_TEST_EXISTS);
+}
+
+static gboolean open_base(Workload *self, const WorkloadConfig *config, GError **error)
+{
+    if (config->workload == NULL)
+        return open_generated(self, config, error);
+    if (names_generator(config->workload))
+        return open_generator(self, config, error);
+    return open_log(self, config, error);
+}
+
+static gboolean add_transforms(Workload *self, const WorkloadConfig *config, GError **error)
+{
+    TransformArgs args = {
+        .arrivals = config->workload != NULL ? config->arrivals : NULL,
+        .lengths = config->workload != NULL ? config->lengths : NULL,
+        .seed = config->seed,
+        .replication = config->replication,
+    };
+    self->transforms = transform_list_new(config->transforms, &args, error);
+    return self->transforms != NULL && transform_list_wrap(self->transforms, &self->source, error);
+}
+
+Workload *workload_open(const WorkloadConfig *config, GError **error)
+{
+    Workload *self = g_new0(Workload, 1);
+    self->base.ops = &workload_ops;
+    self->no_drops = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    self->no_classes = g_ptr_array_new_with_free_func(g_free);
+    self->info.warnings = g_ptr_array_new_with_free_func(g_free);
+    self->limit = (guint64)MAX(config->requests, 0);
+    self->allow_empty = config->allow_empty;
+    if (!open_base(self, config, error) || !add_transforms(self, config, error)) {
+        workload_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+void workload_free(Workload *self)
+{
+    if (self != NULL)
+        workload_source_free(&self->base);
+}
+
+RequestSource *workload_source(Workload *self)
+{
+    return &self->base;
+}
+
+const WorkloadInfo *workload_info(Workload *self)
+{
+    WorkloadInfo *info = &self->info;
+    info->dropped = self->no_drops;
+    info->classes = self->no_classes;
+    info->name = self->name;
+    info->format = self->format_name;
+    info->rows = info->requests;
+    if (self->log != NULL)
+        log_source_info(self->log, info);
+    if (self->transforms != NULL)
+        transform_list_notes(self->transforms, info->warnings);
+    return info;
+}

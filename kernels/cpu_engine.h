@@ -2,11 +2,13 @@
  *
  * Not a stand-in for GPU times: it checks plans, merges and counters on machines without a GPU, and
  * gives real (CPU) measurements. K and V are streamed once per KV head for the whole group. Vector
- * code by function multiversioning only. Bits do not depend on the number of threads. Pure C, no
- * GLib; pthreads.
+ * code is one file per instruction set (cpu_tile.h). Bits do not depend on the number of threads
+ * (they do on the instruction set). Pure C, no GLib; pthreads. One run at a time on an engine.
  */
 #ifndef KV_KERNELS_CPU_ENGINE_H
 #define KV_KERNELS_CPU_ENGINE_H
+
+#include <stdbool.h>
 
 #include "kernels/plan.h"
 
@@ -15,6 +17,9 @@ typedef struct AttnCpu AttnCpu;
 AttnCpu *attn_cpu_new(int threads);
 void attn_cpu_free(AttnCpu *self);
 int attn_cpu_threads(const AttnCpu *self);
+const char *attn_cpu_isa(const AttnCpu *self); /* "portable", "avx2", "avx512" */
+/* Takes another one (for tests); FALSE when this processor or build has it not. */
+bool attn_cpu_force_isa(AttnCpu *self, const char *name);
 /* Runs all launches of the plan, in order, each one ended before the next begins. Synchronous.
  * `partials` must hold plan->counts.partial_slots slots. */
 AttnStatus attn_cpu_run(AttnCpu *self, const AttnShape *shape, const AttnPool *pool,

@@ -18,8 +18,8 @@ struct Input {
     char *name;
     Stored *stored;
     gint64 size;
-    GChecksum *hash;
-    char *hash_text;
+    gboolean hashed;
+    char hash_text[SHA256_TEXT_SIZE];
     char *buffer; /* capacity + 1 bytes: a last line without an end gets its '\0' */
     gsize capacity, start, end;
     gsize scanned; /* no LF in [start, scanned) */
@@ -89,8 +89,6 @@ void input_free(Input *self)
     if (self == NULL)
         return;
     stored_free(self->stored);
-    g_clear_pointer(&self->hash, g_checksum_free);
-    g_free(self->hash_text);
     g_free(self->buffer);
     g_free(self->name);
     g_free(self);
@@ -118,9 +116,9 @@ gint64 input_size(const Input *self)
 
 void input_set_hash(Input *self)
 {
-    g_assert(self->hash == NULL && self->end == 0); /* before the first byte */
-    self->hash = g_checksum_new(G_CHECKSUM_SHA256);
-    stored_set_hash(self->stored, self->hash);
+    g_assert(!self->hashed && self->end == 0); /* before the first byte */
+    self->hashed = TRUE;
+    stored_set_hash(self->stored);
 }
 
 gboolean input_drain(Input *self, GError **error)
@@ -130,13 +128,9 @@ gboolean input_drain(Input *self, GError **error)
 
 const char *input_sha256(Input *self)
 {
-    if (self->hash == NULL)
+    if (!self->hashed)
         return NULL;
-    /* asking closes a GChecksum: ask a copy once, the text stays with it */
-    GChecksum *copy = g_checksum_copy(self->hash);
-    g_free(self->hash_text);
-    self->hash_text = g_strdup(g_checksum_get_string(copy));
-    g_checksum_free(copy);
+    stored_hash(self->stored, self->hash_text);
     return self->hash_text;
 }
 

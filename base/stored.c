@@ -1,6 +1,7 @@
 #include "base/stored.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -17,7 +18,7 @@ struct Stored {
     const char *name;
     int fd;
     guint64 bytes;
-    GChecksum *hash;
+    EVP_MD_CTX *hash; /* NULL = not asked for */
     Packing packing;
     /* stored bytes taken and not yet used: a window of `buffer`, or of the caller's memory */
     guchar *buffer;
@@ -57,6 +58,7 @@ void stored_free(Stored *self)
         inflateEnd(self->inflate);
     g_free(self->inflate);
     ZSTD_freeDStream(self->zstd);
+    EVP_MD_CTX_free(self->hash);
     if (self->fd > STDIN_FILENO)
         close(self->fd);
     g_free(self->buffer);
@@ -68,11 +70,24 @@ guint64 stored_bytes(const Stored *self)
     return self->bytes;
 }
 
-void stored_set_hash(Stored *self, GChecksum *hash)
+void stored_set_hash(Stored *self)
 {
-    self->hash = hash;
-    if (self->raw_end && self->raw_len > 0) /* memory: all of it is taken at once */
-        g_checksum_update(hash, self->raw, (gssize)self->raw_len);
+    self->hash = EVP_MD_CTX_new();
+    int good = EVP_DigestInit_ex(self->hash, EVP_sha256(), NULL);
+    g_assert(good == 1);   /* built into the library */
+    if (self->raw_len > 0) /* memory: all of it is taken at once */
+        EVP_DigestUpdate(self->hash, self->raw, self->raw_len);
+}
+
+void stored_hash(const Stored *self, char ret_text[SHA256_TEXT_SIZE])
+{
+    guchar digest[SHA256_TEXT_SIZE / 2];
+    EVP_MD_CTX *copy = EVP_MD_CTX_new(); /* closing a digest ends it: close a copy */
+    EVP_MD_CTX_copy_ex(copy, self->hash);
+    EVP_DigestFinal_ex(copy, digest, NULL);
+    EVP_MD_CTX_free(copy);
+    for (gsize i = 0; i < sizeof digest; i++)
+        g_snprintf(ret_text + 2 * i, 3, "%02x", digest[i]);
 }
 
 static gboolean bad(const Stored *self, GError **error, const char *what)
@@ -95,7 +110,7 @@ static gssize take(Stored *self, void *to, gsize size, GError **error)
         self->raw_end = TRUE;
     self->bytes += (guint64)n;
     if (self->hash != NULL && n > 0)
-        g_checksum_update(self->hash, to, n);
+        EVP_DigestUpdate(self->hash, to, (gsize)n);
     return n;
 }
 

@@ -22,7 +22,10 @@ gssize stored_read(Stored *self, char *to, gsize size, GError **error);
 /* Reads what is left without decompressing it, for the hash and the count. */
 gboolean stored_drain(Stored *self, GError **error);
 guint64 stored_bytes(const Stored *self); /* stored bytes taken so far */
-/* Adds each stored byte taken from now on to `hash`, which is borrowed. */
-void stored_set_hash(Stored *self, GChecksum *hash);
+/* Keeps the SHA-256 of each stored byte taken; to be called before the first. */
+void stored_set_hash(Stored *self);
+#define SHA256_TEXT_SIZE 65
+/* Of the bytes taken so far, in hex. */
+void stored_hash(const Stored *self, char ret_text[SHA256_TEXT_SIZE]);
 
 #endif

@@ -27,8 +27,8 @@ typedef struct TimeBins TimeBins;
 TimeBins *time_bins_new(guint n_series, guint max_bins); /* max_bins even */
 void time_bins_free(TimeBins *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TimeBins, time_bins_free)
-/* One sample of every series, over [start, end). The first start is the bins' origin; an earlier one
- * counts in the first bin. */
+/* One sample of every series, over [start, end). The first start is the bins' origin; an earlier
+ * one counts in the first bin. */
 void time_bins_add(TimeBins *self, kv_ns start, kv_ns end, const double *values);
 kv_ns time_bins_width(const TimeBins *self);
 guint time_bins_count(const TimeBins *self); /* bins up to the last one with a sample */

@@ -201,7 +201,7 @@ gboolean csv_parse_int(const char *text, gint64 *ret)
         return FALSE;
     for (; *at != '\0'; at++) {
         guint digit = (guint)(*at - '0');
-        if (digit > 9 || value > (G_MAXINT64 - digit) / 10)
+        if (digit > 9 || value > ((guint64)G_MAXINT64 - digit) / 10)
             return FALSE;
         value = value * 10 + digit;
     }
@@ -212,7 +212,7 @@ gboolean csv_parse_int(const char *text, gint64 *ret)
 /* Up to 15 digits with a point are exact as integer / power of ten; the rest goes to strtod. */
 gboolean csv_parse_real(const char *text, double *ret)
 {
-    static const double powers[] = {1,   1e1, 1e2, 1e3,  1e4,  1e5,  1e6,  1e7,
+    static const double powers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     gboolean negative = *text == '-';
     const char *at = text + negative;
@@ -235,7 +235,7 @@ gboolean csv_parse_real(const char *text, double *ret)
         return TRUE;
     }
     char *end = NULL;
-    if (g_ascii_isspace(text[0]) || text[0] == '\0')
+    if (text[0] == '\0' || text[strspn(text, "0123456789.eE+-")] != '\0')
         return FALSE;
     *ret = g_ascii_strtod(text, &end);
     return *end == '\0' && isfinite(*ret);

@@ -1,4 +1,5 @@
-/* Rows of a CSV file that kvreplay itself wrote (or a person edited): columns by name, typed fields.
+/* Rows of a CSV file that kvreplay itself wrote (or a person edited): columns by name, typed
+ * fields.
  *
  * One line is one row; fields may be quoted ("a, ""b"""), but hold no line ends. Lines that begin
  * with '#' before the header are skipped. The file may be gzip or zstd. Columns are found by their

@@ -16,7 +16,7 @@ struct GnuplotJob {
     char *folder, *name, *formats;
     GPid pid;
     int in, out, err;
-    char *script;      /* what goes down the pipe */
+    char *script;       /* what goes down the pipe */
     const char *unsent; /* the rest of it */
 };
 
@@ -53,8 +53,8 @@ static void sigpipe_ignore(struct sigaction *ret_before)
     sigaction(SIGPIPE, &ignore, ret_before);
 }
 
-/* Sends what the pipe takes now; closes it at the end or when gnuplot has gone away (its exit status
- * then says so). */
+/* Sends what the pipe takes now; closes it at the end or when gnuplot has gone away (its exit
+ * status then says so). */
 static void push(GnuplotJob *job)
 {
     gsize left = strlen(job->unsent);

@@ -1,9 +1,9 @@
 /* gnuplot as a child process, fed through a pipe.
  *
  * A job runs one script in one folder: the script goes down the pipe, gnuplot's complaints are
- * collected, its exit status is checked, and pictures get their final names only when all went well.
- * Jobs run side by side, up to the number of processors. No shell is involved. Errors: MACHINE, with
- * gnuplot's first complaint, or the package to install where there is no gnuplot.
+ * collected, its exit status is checked, and pictures get their final names only when all went
+ * well. Jobs run side by side, up to the number of processors. No shell is involved. Errors:
+ * MACHINE, with gnuplot's first complaint, or the package to install where there is no gnuplot.
  */
 #ifndef KV_PLOTS_GNUPLOT_H
 #define KV_PLOTS_GNUPLOT_H

@@ -24,34 +24,39 @@ static void write_head(Picture *self, const char *summary, double width, double 
     picture_add(self, "# %s: %s\n", n, summary);
     picture_add(self, "# Redraw:  gnuplot %s.gp        (data: %s.dat)\n", n, n);
     picture_add(self, "# As text: gnuplot -e \"FORMATS='dumb'\" %s.gp\n\n", n);
-    picture_add(self, "if (!exists(\"FORMATS\")) FORMATS = 'png svg pdf'\n"
-                      "if (!exists(\"SUFFIX\")) SUFFIX = ''\n"
-                      "DATA = '%s.dat'\n"
-                      "axes(panel) = sprintf('%%d %%g %%g %%g %%g %%g %%g %%g %%g %%g %%g', panel, \\\n"
-                      "    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \\\n"
-                      "    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, "
-                      "GPVAL_X_LOG, %u)\n\n",
+    picture_add(self,
+                "if (!exists(\"FORMATS\")) FORMATS = 'png svg pdf'\n"
+                "if (!exists(\"SUFFIX\")) SUFFIX = ''\n"
+                "DATA = '%s.dat'\n"
+                "axes(panel) = sprintf('%%d %%g %%g %%g %%g %%g %%g %%g %%g %%g %%g', panel, \\\n"
+                "    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \\\n"
+                "    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, "
+                "GPVAL_X_LOG, %u)\n\n",
                 n, svg_h);
-    picture_add(self, "do for [F in FORMATS] {\n"
-                      "if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }\n"
-                      "if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }\n"
-                      "if (F eq 'png') { set terminal pngcairo size %u,%u font 'sans,7.5' "
-                      "fontscale 3.125 linewidth 3 dashlength 1.2 background '#ffffff' }\n"
-                      "if (F eq 'svg') { set terminal svg size %u,%u font 'sans-serif,10' "
-                      "linewidth 1 dashlength 0.8 dynamic }\n",
+    picture_add(self,
+                "do for [F in FORMATS] {\n"
+                "if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }\n"
+                "if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }\n"
+                "if (F eq 'png') { set terminal pngcairo size %u,%u font 'sans,7.5' "
+                "fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }\n"
+                "if (F eq 'svg') { set terminal svg size %u,%u font 'sans-serif,9.5' "
+                "linewidth 1 dashlength 0.8 dynamic }\n",
                 png_w, png_h, svg_w, svg_h);
-    picture_add(self, "if (F eq 'pdf') { set terminal pdfcairo size %sin,%sin font 'sans,7.5' "
-                      "fontscale 0.75 linewidth 1 dashlength 0.8 }\n",
+    picture_add(self,
+                "if (F eq 'pdf') { set terminal pdfcairo size %sin,%sin font 'sans,7.5' "
+                "fontscale 0.7 linewidth 1 dashlength 0.8 }\n",
                 picture_number(self, width), picture_number(self, height));
-    picture_add(self, "if (F eq 'dumb') { set terminal dumb size 79,%u noenhanced } "
-                      "else { set output '%s.'.F.SUFFIX }\n"
-                      "if (F eq 'svg') { set print '%s.axes'.SUFFIX }\n"
-                      "reset\n"
-                      "set border 3 linewidth 0.6\n"
-                      "set tics nomirror scale 0.5\n"
-                      "set grid back linewidth 0.4 linecolor rgb '#d8d8d8'\n"
-                      "set key noenhanced tmargin center horizontal samplen 1.4 spacing 0.95\n"
-                      "set style fill transparent solid 0.22 noborder\n",
+    picture_add(self,
+                "if (F eq 'dumb') { set terminal dumb size 79,%u noenhanced } "
+                "else { set output '%s.'.F.SUFFIX }\n"
+                "if (F eq 'svg') { set print '%s.axes'.SUFFIX }\n"
+                "reset\n"
+                "set border 3 linewidth 0.6\n"
+                "set tics nomirror scale 0.5\n"
+                "set grid back linewidth 0.4 linecolor rgb '#d8d8d8'\n"
+                "set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 "
+                "spacing 0.95\n"
+                "set style fill transparent solid 0.22 noborder\n",
                 MAX(22u, (guint)lround(height * 9)), n, n);
 }
 
@@ -131,14 +136,17 @@ void picture_add(Picture *self, const char *format, ...)
     va_end(args);
 }
 
+/* Quotes become typographic ones: gnuplot 5.4 misreads the doubled quote at the start of a literal
+ * within braces, and so nothing can end the literal early. */
 const char *picture_text(Picture *self, const char *text)
 {
     g_autofree char *shown = plain(text);
     GString *literal = g_string_new("'");
     for (const char *c = shown; *c != '\0'; c++) {
-        if (*c == '\'')
-            g_string_append_c(literal, '\'');
-        g_string_append_c(literal, *c);
+        if (*c == '\'' || *c == '`')
+            g_string_append(literal, "\xe2\x80\x99");
+        else
+            g_string_append_c(literal, *c);
     }
     g_string_append_c(literal, '\'');
     char *result = g_string_free(literal, FALSE);
@@ -192,7 +200,7 @@ static const struct {
     const char *route;
     guint colour;
 } route_colours[] = {
-    {"workqueue", 0},  {"buckets", 1}, {"persistent", 2}, {"masked", 3},
+    {"workqueue", 0},  {"buckets", 1},         {"persistent", 2}, {"masked", 3},
     {"flashinfer", 4}, {"workqueue-fused", 5}, {"single", 6},
 };
 
@@ -212,9 +220,4 @@ static guint route_number(const char *route, guint i)
 const char *picture_route_colour(const char *route, guint i)
 {
     return picture_colour(route_number(route, i));
-}
-
-int picture_route_dash(const char *route, guint i)
-{
-    return 1 + (int)(route_number(route, i) % 5);
 }

@@ -39,7 +39,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Picture, picture_free)
 
 /* Says something about the data in NAME.dat ("each point is a bin of ..."). */
 void picture_note(Picture *self, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Begins a block that belongs to `panel` (from 1); returns its index. `label` may come from a log. */
+/* Begins a block that belongs to `panel` (from 1); returns its index. `label` may come from a log.
+ */
 guint picture_block(Picture *self, guint panel, const char *label, const char *columns);
 void picture_row(Picture *self, guint n, const double *values);
 void picture_gap(Picture *self); /* an empty line: a line drawn through the block is broken here */
@@ -61,7 +62,6 @@ gboolean picture_write(const Picture *self, const char *folder, GError **error);
  * A built-in route has the same colour in every picture; others follow from their index. */
 const char *picture_colour(guint i);
 const char *picture_route_colour(const char *route, guint i);
-int picture_route_dash(const char *route, guint i);
 
 void append_real(GString *to, double value); /* shortest of 7 digits; "NaN" */
 

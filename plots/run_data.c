@@ -139,6 +139,7 @@ void run_data_free(RunData *self)
     g_ptr_array_unref(self->routes);
     requests_free(self->requests);
     time_bins_free(self->step_bins);
+    time_bins_free(self->chosen_bins);
     log_hist_free(self->decode_ns);
     log_hist_free(self->mixed_ns);
     g_clear_pointer(&self->summary, json_node_unref);

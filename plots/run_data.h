@@ -1,9 +1,10 @@
 /* What one run recorded, digested for pictures in one pass over each file.
  *
- * A run is an output folder (replay.csv, requests.csv, steps.kvsteps, summary.json, scenario.ini), or
- * one CSV file of a sweep or a bench. Whatever is missing leaves its part empty; what is there but
- * damaged is an INPUT error with file and line. Nothing is kept per step or per request: memory
- * is a few MiB however long the run (bins.h), so the pictures of ten million steps cost one reading.
+ * A run is an output folder (replay.csv, requests.csv, steps.kvsteps, summary.json, scenario.ini),
+ * or one CSV file of a sweep or a bench. Whatever is missing leaves its part empty; what is there
+ * but damaged is an INPUT error with file and line. Nothing is kept per step or per request: memory
+ * is a few MiB however long the run (bins.h), so the pictures of ten million steps cost one
+ * reading.
  *
  * Times of steps and requests are simulated nanoseconds; *_us are measured microseconds, and NaN
  * where a route was not executed.
@@ -17,9 +18,9 @@
 #include "base/stats.h"
 #include "plots/bins.h"
 
-#define RUN_TIME_BINS 400    /* enough for one pixel in three at column width */
+#define RUN_TIME_BINS 400 /* enough for one pixel in three at column width */
 #define RUN_MAX_ROUTES 32
-#define RUN_GRID 24          /* powers of two of batch size and of length */
+#define RUN_GRID 24 /* powers of two of batch size and of length */
 
 /* Series of the step bins. */
 typedef enum {
@@ -43,23 +44,21 @@ typedef enum {
     ROUTE_NONEMPTY,
     ROUTE_KV_BYTES,
     ROUTE_MERGE_STATE,
-    ROUTE_MERGE_RATIO,      /* merge traffic / KV bytes */
+    ROUTE_MERGE_RATIO, /* merge traffic / KV bytes */
     ROUTE_PLAN_US,
     ROUTE_KERNEL_US,
     ROUTE_WALL_US,
-    ROUTE_CHOSEN,           /* 1 where the policy chose it, else 0 */
-    ROUTE_CHOSEN_LAUNCHES,  /* launches where chosen, else 0 */
     N_ROUTE_SERIES
 } RouteSeries;
 
 typedef struct RouteData {
-    char *name;          /* as in the file: show it through picture_text() only */
-    TimeBins *bins;      /* [N_ROUTE_SERIES] */
+    char *name;     /* as in the file: show it through picture_text() only */
+    TimeBins *bins; /* [N_ROUTE_SERIES] */
     Cell total[N_ROUTE_SERIES];
     Cell part[3];        /* executed steps: plan, kernel, rest of wall; microseconds */
     LogBins by_kv_bytes; /* GB/s, over KV bytes of the step */
     LogBins ratio_by_rows, ratio_by_len;
-    guint64 chosen[RUN_GRID][RUN_GRID];  /* steps, by [log2 rows][log2 max length] */
+    guint64 chosen[RUN_GRID][RUN_GRID]; /* steps, by [log2 rows][log2 max length] */
     guint64 fastest[RUN_GRID][RUN_GRID];
 } RouteData;
 
@@ -67,27 +66,29 @@ typedef struct RequestData {
     guint64 n, refused;
     Sampler *ttft, *tpot, *e2e, *queue; /* ns */
     Sampler *prompt, *output;
-    TimeBins *arrivals;    /* one series: 1 a request */
-    guint64 *turns;        /* [RUN_MAX_TURNS] requests that were turn k of a session */
+    TimeBins *arrivals; /* one series: 1 a request */
+    guint64 *turns;     /* [RUN_MAX_TURNS] requests that were turn k of a session */
     guint64 preempted;
     guint64 scatter[RUN_GRID * 2][RUN_GRID * 2]; /* [prompt][output], half octaves */
 } RequestData;
 #define RUN_MAX_TURNS 64
 
 typedef struct RunData {
-    char *folder; /* as given */
-    char *label;  /* last part of it */
-    JsonNode *summary;   /* NULL where there is none */
-    GKeyFile *scenario;  /* NULL likewise */
-    char *steps_path;    /* NULL likewise */
+    char *folder;       /* as given */
+    char *label;        /* last part of it */
+    JsonNode *summary;  /* NULL where there is none */
+    GKeyFile *scenario; /* NULL likewise */
+    char *steps_path;   /* NULL likewise */
     /* replay.csv; steps = 0 where there is none */
     guint64 steps, decode_steps, lines, compared; /* compared: > 1 route executed and one chosen */
     kv_ns first, last;
     TimeBins *step_bins;
+    TimeBins *chosen_bins;         /* a series a route: launches where it was chosen, else 0 */
+    guint64 chosen_steps;          /* decode steps in which some route was chosen */
     LogHist *decode_ns, *mixed_ns; /* step lengths, without and with prefill */
     GPtrArray *routes;             /* RouteData *, in order of appearance */
     double regret_us, best_us;     /* over `compared` */
-    RequestData *requests; /* NULL where there is none */
+    RequestData *requests;         /* NULL where there is none */
     char *sweep_path, *bench_path; /* CSV files to be read by their pictures; NULL */
 } RunData;
 
@@ -99,7 +100,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunData, run_data_free)
 double run_data_number(const RunData *self, const char *path);
 const char *run_data_string(const RunData *self, const char *path);
 JsonNode *run_data_node(const RunData *self, const char *path);
-/* The first of these that is there: pool pages, KV heads ... from summary.json or scenario.ini. NaN. */
+/* The first of these that is there: pool pages, KV heads ... from summary.json or scenario.ini.
+ * NaN. */
 double run_data_pool_pages(const RunData *self);
 
 /* Parts of run_data_load(), each in its own file. */

@@ -8,14 +8,50 @@
 #include "plots/csv_rows.h"
 
 enum {
-    C_STEP, C_START, C_DURATION, C_ROWS, C_PREFILL, C_MAX_LEN, C_SUM_LEN, C_WAITING, C_PAGES,
-    C_ROUTE, C_CHOSEN, C_LAUNCHES, C_MERGE_LAUNCHES, C_TASKS, C_NONEMPTY, C_KV_BYTES,
-    C_MERGE_STATE, C_MERGE_TRAFFIC, C_PLAN, C_KERNEL, C_WALL, N_COLUMNS
+    C_STEP,
+    C_START,
+    C_DURATION,
+    C_ROWS,
+    C_PREFILL,
+    C_MAX_LEN,
+    C_SUM_LEN,
+    C_WAITING,
+    C_PAGES,
+    C_ROUTE,
+    C_CHOSEN,
+    C_LAUNCHES,
+    C_MERGE_LAUNCHES,
+    C_TASKS,
+    C_NONEMPTY,
+    C_KV_BYTES,
+    C_MERGE_STATE,
+    C_MERGE_TRAFFIC,
+    C_PLAN,
+    C_KERNEL,
+    C_WALL,
+    N_COLUMNS
 };
-static const char *const column_names[N_COLUMNS] = {
-    "step", "start_ns", "duration_ns", "rows", "prefill_tokens", "max_len", "sum_len", "waiting",
-    "pages_used", "route", "chosen", "launches", "merge_launches", "tasks", "nonempty_fraction",
-    "kv_bytes", "merge_state_bytes", "merge_traffic_bytes", "plan_us", "kernel_us", "wall_us"};
+static const char *const column_names[N_COLUMNS] = {"step",
+                                                    "start_ns",
+                                                    "duration_ns",
+                                                    "rows",
+                                                    "prefill_tokens",
+                                                    "max_len",
+                                                    "sum_len",
+                                                    "waiting",
+                                                    "pages_used",
+                                                    "route",
+                                                    "chosen",
+                                                    "launches",
+                                                    "merge_launches",
+                                                    "tasks",
+                                                    "nonempty_fraction",
+                                                    "kv_bytes",
+                                                    "merge_state_bytes",
+                                                    "merge_traffic_bytes",
+                                                    "plan_us",
+                                                    "kernel_us",
+                                                    "wall_us"};
 
 typedef struct Reader {
     RunData *run;
@@ -27,6 +63,7 @@ typedef struct Reader {
     double series[N_STEP_SERIES];
     double kernel_us[RUN_MAX_ROUTES]; /* NaN = not executed or no such line */
     int chosen;
+    double chosen_launches;
 } Reader;
 
 static int find_route(RunData *run, const char *name)
@@ -80,6 +117,12 @@ static void close_step(Reader *r)
     run->last = MAX(run->last, r->start + r->duration);
     run->steps++;
     run->decode_steps += r->n_rows > 0;
+    if (r->chosen >= 0) {
+        double launches[RUN_MAX_ROUTES] = {0};
+        launches[r->chosen] = r->chosen_launches;
+        time_bins_add(run->chosen_bins, r->start, r->start + r->duration, launches);
+        run->chosen_steps++;
+    }
     log_hist_add(r->prefill > 0 ? run->mixed_ns : run->decode_ns, r->duration, 1);
 }
 
@@ -125,11 +168,16 @@ static gboolean read_route_values(Reader *r, double value[N_ROUTE_SERIES], GErro
     static const struct {
         int column;
         RouteSeries series;
-    } plain[] = {{C_LAUNCHES, ROUTE_LAUNCHES},       {C_MERGE_LAUNCHES, ROUTE_MERGE_LAUNCHES},
-                 {C_TASKS, ROUTE_TASKS},             {C_NONEMPTY, ROUTE_NONEMPTY},
-                 {C_KV_BYTES, ROUTE_KV_BYTES},       {C_MERGE_STATE, ROUTE_MERGE_STATE},
-                 {C_MERGE_TRAFFIC, ROUTE_MERGE_RATIO}, {C_PLAN, ROUTE_PLAN_US},
-                 {C_KERNEL, ROUTE_KERNEL_US},        {C_WALL, ROUTE_WALL_US}};
+    } plain[] = {{C_LAUNCHES, ROUTE_LAUNCHES},
+                 {C_MERGE_LAUNCHES, ROUTE_MERGE_LAUNCHES},
+                 {C_TASKS, ROUTE_TASKS},
+                 {C_NONEMPTY, ROUTE_NONEMPTY},
+                 {C_KV_BYTES, ROUTE_KV_BYTES},
+                 {C_MERGE_STATE, ROUTE_MERGE_STATE},
+                 {C_MERGE_TRAFFIC, ROUTE_MERGE_RATIO},
+                 {C_PLAN, ROUTE_PLAN_US},
+                 {C_KERNEL, ROUTE_KERNEL_US},
+                 {C_WALL, ROUTE_WALL_US}};
     for (guint i = 0; i < G_N_ELEMENTS(plain); i++)
         if (!csv_rows_real(r->rows, r->at[plain[i].column], &value[plain[i].series], error))
             return FALSE;
@@ -184,12 +232,11 @@ static gboolean read_line(Reader *r, GError **error)
     if (!read_route_values(r, value, error) ||
         !csv_rows_int_or(r->rows, r->at[C_CHOSEN], 0, &chosen, error))
         return FALSE;
-    value[ROUTE_CHOSEN] = chosen != 0;
-    value[ROUTE_CHOSEN_LAUNCHES] = chosen != 0 ? value[ROUTE_LAUNCHES] : 0;
     if (chosen != 0) {
         RouteData *route = g_ptr_array_index(r->run->routes, index);
         route->chosen[run_grid_index((double)r->n_rows)][run_grid_index((double)r->max_len)]++;
         r->chosen = index;
+        r->chosen_launches = value[ROUTE_LAUNCHES];
     }
     add_route_line(r, index, value);
     return TRUE;
@@ -204,6 +251,7 @@ gboolean run_data_read_replay(RunData *self, const char *path, Progress *progres
     if (!csv_rows_need(rows, column_names, N_COLUMNS, r.at, error))
         return FALSE;
     self->step_bins = time_bins_new(N_STEP_SERIES, RUN_TIME_BINS);
+    self->chosen_bins = time_bins_new(RUN_MAX_ROUTES, RUN_TIME_BINS);
     self->decode_ns = log_hist_new();
     self->mixed_ns = log_hist_new();
     progress_begin(progress, "reading replay.csv", 0);

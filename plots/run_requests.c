@@ -7,12 +7,21 @@
 #include "plots/csv_rows.h"
 
 enum {
-    C_TURN, C_SESSION, C_ARRIVAL, C_SCHEDULED, C_FIRST_TOKEN, C_FINISH, C_PROMPT, C_OUTPUT,
-    C_PREEMPTIONS, C_STATUS, N_COLUMNS
+    C_TURN,
+    C_SESSION,
+    C_ARRIVAL,
+    C_SCHEDULED,
+    C_FIRST_TOKEN,
+    C_FINISH,
+    C_PROMPT,
+    C_OUTPUT,
+    C_PREEMPTIONS,
+    C_STATUS,
+    N_COLUMNS
 };
 static const char *const column_names[N_COLUMNS] = {
-    "turn", "session_id", "arrival_ns", "first_scheduled_ns", "first_token_ns", "finish_ns",
-    "prompt_tokens", "output_tokens", "preemptions", "status"};
+    "turn",      "session_id",    "arrival_ns",    "first_scheduled_ns", "first_token_ns",
+    "finish_ns", "prompt_tokens", "output_tokens", "preemptions",        "status"};
 
 #define EXACT_LIMIT 2000000 /* requests whose quantiles are exact */
 
@@ -78,8 +87,7 @@ static gboolean read_line(RequestData *self, const CsvRows *rows, const int at[N
     return TRUE;
 }
 
-gboolean run_data_read_requests(RunData *self, const char *path, Progress *progress,
-                                GError **error)
+gboolean run_data_read_requests(RunData *self, const char *path, Progress *progress, GError **error)
 {
     g_autoptr(CsvRows) rows = csv_rows_open(path, error);
     int at[N_COLUMNS];

@@ -1,0 +1,71 @@
+# batch: batch size, queue and pool use over time
+# Redraw:  gnuplot batch.gp        (data: batch.dat)
+# As text: gnuplot -e "FORMATS='dumb'" batch.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'batch.dat'
+axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 317)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 1050,990 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 336,317 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 3.5in,3.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,30 noenhanced } else { set output 'batch.'.F.SUFFIX }
+if (F eq 'svg') { set print 'batch.axes'.SUFFIX }
+reset
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set multiplot
+set xrange [0:5.831616]
+set xlabel 'simulated time (s)'
+set yrange [0:40]
+set ytics 10
+set lmargin at screen 0.165
+set rmargin at screen 0.97
+set tmargin at screen 0.9797667
+set bmargin at screen 0.7233333
+unset xlabel
+set format x ''
+set ylabel 'decode rows'
+plot DATA index 0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+     DATA index 0 using 1:2 with lines lc rgb '#0072b2' lw 1.4 notitle
+if (F eq 'svg') { print axes(1) }
+set xrange [0:5.831616]
+set xlabel 'simulated time (s)'
+set yrange [0:60]
+set ytics 20
+set lmargin at screen 0.165
+set rmargin at screen 0.97
+set tmargin at screen 0.6831
+set bmargin at screen 0.4266667
+unset xlabel
+set format x ''
+set ylabel 'waiting'
+plot DATA index 1 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+     DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.4 notitle
+if (F eq 'svg') { print axes(2) }
+set xrange [0:5.831616]
+set xlabel 'simulated time (s)'
+set yrange [0:100]
+set ytics 25
+set lmargin at screen 0.165
+set rmargin at screen 0.97
+set tmargin at screen 0.3864333
+set bmargin at screen 0.13
+set format x '%g'
+set ylabel 'pages used (%)'
+plot DATA index 2 using 1:3:4 with filledcurves lc rgb '#009e73' notitle, \
+     DATA index 2 using 1:2 with lines lc rgb '#009e73' lw 1.4 notitle
+if (F eq 'svg') { print axes(3) }
+unset multiplot
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

@@ -1,0 +1,43 @@
+# merge: merge-state MiB per step over time, by route
+# Redraw:  gnuplot merge.gp        (data: merge.dat)
+# As text: gnuplot -e "FORMATS='dumb'" merge.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'merge.dat'
+axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 221)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 1050,690 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 336,221 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'merge.'.F.SUFFIX }
+if (F eq 'svg') { set print 'merge.axes'.SUFFIX }
+reset
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set xrange [0:5.831616]
+set xlabel 'simulated time (s)'
+set yrange [0:10]
+set ytics 2
+set ylabel 'merge state per step, one layer (MiB)'
+plot \
+    DATA index 0 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+    DATA index 1 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
+    DATA index 2 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+    DATA index 3 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
+    DATA index 0 using 1:2 with lines lc rgb '#d55e00' lw 2.1 title 'buckets', \
+    DATA index 1 using 1:2 with lines lc rgb '#e69f00' lw 1.6 title 'masked', \
+    DATA index 2 using 1:2 with lines lc rgb '#0072b2' lw 1.1 title 'workqueue', \
+    DATA index 3 using 1:2 with lines lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
+if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

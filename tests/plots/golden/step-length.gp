@@ -1,0 +1,39 @@
+# step-length: distribution of the length of a step
+# Redraw:  gnuplot step-length.gp        (data: step-length.dat)
+# As text: gnuplot -e "FORMATS='dumb'" step-length.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'step-length.dat'
+axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 202)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 1050,630 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 336,202 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.1in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'step-length.'.F.SUFFIX }
+if (F eq 'svg') { set print 'step-length.axes'.SUFFIX }
+reset
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set logscale x
+set xrange [*:*] noextend
+set format x '%g'
+set xlabel 'length of a step (ms)'
+set yrange [0:1]
+set ylabel 'fraction of steps'
+set key maxcols 1
+plot \
+    DATA index 0 using 1:2 with lines lc rgb '#0072b2' lw 1.6 dt 1 title 'decode only (26 steps)', \
+    DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.6 dt 2 title 'with prefill (34 steps)'
+if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

@@ -111,6 +111,7 @@ static gboolean open_log(Workload *self, const WorkloadConfig *config, GError **
     Input *input = input_open(config->workload, error);
     if (input == NULL)
         return FALSE;
+    input_set_hash(input);
     gboolean automatic = config->format == NULL || g_str_equal(config->format, "auto");
     const FormatOps *ops = automatic ? format_probe(input, error) : NULL;
     if ((automatic && ops == NULL) ||

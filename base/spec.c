@@ -3,164 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/units.h"
-
-/* A value of any type, before it goes into the config. */
-typedef struct Value {
-    const SpecOption *option;
-    union {
-        gint64 integer; /* INT, TIME, BYTES */
-        double real;
-        int small; /* BOOL, CHOICE */
-        char *string;
-    } as;
-} Value;
-
-static gpointer field(gpointer config, const SpecOption *option)
-{
-    return (char *)config + option->offset;
-}
-
-/* --- one value --- */
-
-static gboolean parse_bool(const char *text, int *ret)
-{
-    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1", NULL};
-    for (int i = 0; words[i] != NULL; i++) {
-        if (g_ascii_strcasecmp(text, words[i]) == 0) {
-            *ret = i & 1;
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-static gboolean parse_choice(const char *text, const char *choices, int *ret)
-{
-    g_auto(GStrv) words = g_strsplit(choices, "|", -1);
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *ret = i;
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-static gboolean parse_value(const SpecOption *option, const char *text, Value *ret)
-{
-    ret->option = option;
-    switch (option->type) {
-    case SPEC_INT:
-        return kv_parse_count(text, &ret->as.integer);
-    case SPEC_REAL:
-        return kv_parse_real(text, &ret->as.real);
-    case SPEC_TIME:
-        return kv_parse_time(text, &ret->as.integer);
-    case SPEC_BYTES:
-        return kv_parse_bytes(text, &ret->as.integer);
-    case SPEC_BOOL:
-        return parse_bool(text, &ret->as.small);
-    case SPEC_CHOICE:
-        return parse_choice(text, option->choices, &ret->as.small);
-    case SPEC_STRING:
-        ret->as.string = text[0] != '\0' ? g_strdup(text) : NULL;
-        return TRUE;
-    }
-    g_assert_not_reached();
-}
-
-static gboolean in_range(const Value *value)
-{
-    const SpecOption *o = value->option;
-    double number;
-    if (o->min == 0 && o->max == 0)
-        return TRUE;
-    switch (o->type) {
-    case SPEC_INT:
-    case SPEC_BYTES:
-        number = (double)value->as.integer;
-        break;
-    case SPEC_TIME:
-        number = kv_ns_to_seconds(value->as.integer);
-        break;
-    case SPEC_REAL:
-        number = value->as.real;
-        break;
-    default:
-        return TRUE;
-    }
-    return number >= o->min && number <= o->max;
-}
-
-static void store(gpointer config, const Value *value)
-{
-    gpointer at = field(config, value->option);
-    switch (value->option->type) {
-    case SPEC_INT:
-    case SPEC_TIME:
-    case SPEC_BYTES:
-        *(gint64 *)at = value->as.integer;
-        break;
-    case SPEC_REAL:
-        *(double *)at = value->as.real;
-        break;
-    case SPEC_BOOL:
-    case SPEC_CHOICE:
-        *(int *)at = value->as.small;
-        break;
-    case SPEC_STRING:
-        g_free(*(char **)at);
-        *(char **)at = value->as.string;
-        break;
-    }
-}
-
-/* --- messages --- */
-
-static char *limit_text(const SpecOption *option, double limit)
-{
-    if (option->type == SPEC_TIME && limit > -9e9 && limit < 9e9)
-        return kv_format_time(kv_ns_from_seconds(limit));
-    if (option->type == SPEC_BYTES && limit >= 0 && limit < 9e18)
-        return kv_format_bytes((gint64)limit);
-    if (ABS(limit) < 1e15 && limit == (double)(gint64)limit)
-        return g_strdup_printf("%" G_GINT64_FORMAT, (gint64)limit);
-    return kv_format_real(limit);
-}
-
-static char *range_text(const SpecOption *option)
-{
-    if (option->min == 0 && option->max == 0)
-        return g_strdup("");
-    g_autofree char *low = limit_text(option, option->min);
-    g_autofree char *high = limit_text(option, option->max);
-    return g_strdup_printf("%s..%s", low, high);
-}
-
-static char *type_text(const SpecOption *option)
-{
-    switch (option->type) {
-    case SPEC_INT:
-        return g_strdup("a whole number (k, M, G allowed)");
-    case SPEC_REAL:
-        return g_strdup("a number");
-    case SPEC_TIME:
-        return g_strdup("a time such as 4ms, 1.5s, 640us");
-    case SPEC_BYTES:
-        return g_strdup("a size such as 64MiB, 5GiB");
-    case SPEC_BOOL:
-        return g_strdup("yes or no");
-    case SPEC_STRING:
-        return g_strdup("text");
-    case SPEC_CHOICE: {
-        g_auto(GStrv) words = g_strsplit(option->choices, "|", -1);
-        g_autofree char *list = g_strjoinv(", ", words);
-        return g_strdup_printf("one of %s", list);
-    }
-    }
-    g_assert_not_reached();
-}
+#include "base/spec_value.h"
 
 /* Edit distance (Levenshtein 1966), one row at a time. */
 static guint distance(const char *a, const char *b)
@@ -197,6 +40,8 @@ const char *spec_nearest(const char *text, const char *const *names)
     }
     return best;
 }
+
+/* --- messages --- */
 
 /* "WHAT: no SORT 'TEXT'; did you mean 'x'? known: a, b, c" */
 static void unknown(GError **error, const char *what, const char *sort, const char *text,
@@ -267,7 +112,7 @@ static const SpecOption *find_option(const SpecOption *options, const char *key)
 static gboolean is_given(const GArray *values, const SpecOption *option)
 {
     for (guint i = 0; i < values->len; i++)
-        if (g_array_index(values, Value, i).option == option)
+        if (g_array_index(values, SpecValue, i).option == option)
             return TRUE;
     return FALSE;
 }
@@ -277,7 +122,7 @@ static gboolean add_value(GArray *values, const SpecOption *options, const char 
                           const char *key, const char *text, GError **error)
 {
     const SpecOption *option = find_option(options, key);
-    Value value = {0};
+    SpecValue value = {0};
     if (option == NULL) {
         unknown_key(error, what, options, key);
         return FALSE;
@@ -286,14 +131,14 @@ static gboolean add_value(GArray *values, const SpecOption *options, const char 
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: key '%s' is given twice", what, key);
         return FALSE;
     }
-    if (!parse_value(option, text, &value)) {
-        g_autofree char *type = type_text(option);
+    if (!spec_value_parse(option, text, &value)) {
+        g_autofree char *type = spec_type_text(option);
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: %s=%s: expected %s", what, key, text,
                     type);
         return FALSE;
     }
-    if (!in_range(&value)) {
-        g_autofree char *range = range_text(option);
+    if (!spec_value_in_range(&value)) {
+        g_autofree char *range = spec_range_text(option);
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: %s=%s: expected a value in %s", what, key,
                     text, range);
         return FALSE;
@@ -329,29 +174,34 @@ static gboolean read_values(GArray *values, const SpecOption *options, const cha
 gboolean spec_parse(gpointer config, const SpecOption *options, const char *what, const char *tail,
                     GError **error)
 {
-    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(Value));
+    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(SpecValue));
     gboolean good = read_values(values, options, what, tail, error);
     for (guint i = 0; i < values->len; i++) {
-        Value *value = &g_array_index(values, Value, i);
+        SpecValue *value = &g_array_index(values, SpecValue, i);
         if (good)
-            store(config, value);
+            spec_value_store(value, config);
         else if (value->option->type == SPEC_STRING)
             g_free(value->as.string);
     }
     return good;
 }
 
+static char **string_field(gpointer config, const SpecOption *option)
+{
+    return (char **)((char *)config + option->offset);
+}
+
 void spec_defaults(gpointer config, const SpecOption *options)
 {
     for (const SpecOption *o = options; o != NULL && o->key != NULL; o++) {
-        Value value = {.option = o};
+        SpecValue value = {.option = o};
         if (o->def != NULL) {
-            gboolean good = parse_value(o, o->def, &value);
+            gboolean good = spec_value_parse(o, o->def, &value);
             g_assert(good); /* the table's own default */
         }
         if (o->type == SPEC_STRING)
-            *(char **)field(config, o) = NULL; /* the struct comes uninitialised or zeroed */
-        store(config, &value);
+            *string_field(config, o) = NULL; /* the struct comes uninitialised or zeroed */
+        spec_value_store(&value, config);
     }
 }
 
@@ -359,13 +209,13 @@ void spec_clear(gpointer config, const SpecOption *options)
 {
     for (const SpecOption *o = options; o != NULL && o->key != NULL; o++)
         if (o->type == SPEC_STRING)
-            g_clear_pointer((char **)field(config, o), g_free);
+            g_clear_pointer(string_field(config, o), g_free);
 }
 
 void spec_describe(const SpecOption *options, GString *out)
 {
     for (const SpecOption *o = options; o != NULL && o->key != NULL; o++) {
-        g_autofree char *range = range_text(o);
+        g_autofree char *range = spec_range_text(o);
         const char *sorts[] = {"count", "number", "time", "bytes", "yes/no", "text", o->choices};
         g_autofree char *left = g_strdup_printf("%s=%s", o->key, o->def ? o->def : "(required)");
         g_string_append_printf(out, "    %-28s %s%s%s%s: %s\n", left, sorts[o->type],
@@ -416,30 +266,6 @@ void plugin_choice_clear(PluginChoice *choice)
     choice->info = NULL;
 }
 
-static char *value_text(const SpecOption *option, gpointer config)
-{
-    gpointer at = field(config, option);
-    switch (option->type) {
-    case SPEC_INT:
-        return g_strdup_printf("%" G_GINT64_FORMAT, *(gint64 *)at);
-    case SPEC_REAL:
-        return kv_format_real(*(double *)at);
-    case SPEC_TIME:
-        return kv_format_time(*(kv_ns *)at);
-    case SPEC_BYTES:
-        return kv_format_bytes(*(gint64 *)at);
-    case SPEC_BOOL:
-        return g_strdup(*(gboolean *)at ? "yes" : "no");
-    case SPEC_STRING:
-        return g_strdup(*(char **)at);
-    case SPEC_CHOICE: {
-        g_auto(GStrv) words = g_strsplit(option->choices, "|", -1);
-        return g_strdup(words[*(int *)at]);
-    }
-    }
-    g_assert_not_reached();
-}
-
 static void append_quoted(GString *out, const char *text)
 {
     gsize len = strlen(text);
@@ -461,7 +287,7 @@ char *plugin_choice_format(const PluginChoice *choice)
     GString *out = g_string_new(choice->info->name);
     char separator = ':';
     for (const SpecOption *o = choice->info->options; o != NULL && o->key != NULL; o++) {
-        g_autofree char *text = value_text(o, choice->config);
+        g_autofree char *text = spec_value_format(o, choice->config);
         if (text == NULL && o->def != NULL && o->def[0] == '\0')
             continue; /* an absent string whose default is absence */
         g_string_append_printf(out, "%c%s=", separator, o->key);

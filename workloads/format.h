@@ -47,6 +47,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FormatNotes, format_notes_free)
 void format_note(FormatNotes *notes, const char *kind); /* counts one more of `kind` (copied) */
 void format_note_count(FormatNotes *notes, const char *kind, guint64 count);
 guint64 format_notes_count(const FormatNotes *notes, const char *kind);
+/* How long the recorded run took, where the log says (KV_NS_NONE until then). */
+void format_notes_set_duration(FormatNotes *notes, kv_ns duration);
+kv_ns format_notes_duration(const FormatNotes *notes);
 /* Replaces the contents of `texts` (char *, owned): "KIND" or "KIND (N times)". */
 void format_notes_list(const FormatNotes *notes, GPtrArray *texts);
 

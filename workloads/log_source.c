@@ -249,6 +249,7 @@ void log_source_info(LogSource *self, WorkloadInfo *info)
     info->first_arrival = self->first_text;
     info->first_arrival_ns = self->first != KV_NS_NONE ? self->first : 0;
     info->rows = self->rows;
+    info->recorded_duration = format_notes_duration(self->notes);
     info->dropped = self->dropped;
     info->classes = self->classes;
     format_notes_list(self->notes, info->warnings);

@@ -7,6 +7,7 @@ typedef struct Note {
 
 struct FormatNotes {
     GArray *notes; /* Note, in order of appearance; few kinds, so a walk is enough */
+    kv_ns duration;
 };
 
 static void note_clear(gpointer note)
@@ -18,6 +19,7 @@ FormatNotes *format_notes_new(void)
 {
     FormatNotes *self = g_new0(FormatNotes, 1);
     self->notes = g_array_new(FALSE, FALSE, sizeof(Note));
+    self->duration = KV_NS_NONE;
     g_array_set_clear_func(self->notes, note_clear);
     return self;
 }
@@ -75,4 +77,14 @@ void format_notes_list(const FormatNotes *self, GPtrArray *texts)
             g_ptr_array_add(texts, g_strdup_printf("%s (%" G_GUINT64_FORMAT " times)", note->kind,
                                                    note->count));
     }
+}
+
+void format_notes_set_duration(FormatNotes *self, kv_ns duration)
+{
+    self->duration = duration;
+}
+
+kv_ns format_notes_duration(const FormatNotes *self)
+{
+    return self->duration;
 }

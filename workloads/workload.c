@@ -11,6 +11,9 @@
 #include "workloads/log_source.h"
 #include "workloads/sessions.h"
 #include "workloads/transform.h"
+#include "workloads/workload_internal.h"
+
+#define HASH_LIMIT (64 << 20) /* bytes */
 
 struct Workload {
     RequestSource base;
@@ -19,7 +22,7 @@ struct Workload {
     WorkloadInfo info;
     char *name, *format_name;
     GHashTable *no_drops;
-    GPtrArray *no_classes;
+    GPtrArray *no_classes; /* char *: of sources that are no log */
     PluginChoice format, generator, arrivals, lengths, sessions;
     TransformList *transforms;
     guint64 limit; /* requests at most; 0 = all */
@@ -28,7 +31,7 @@ struct Workload {
 
 void workload_config_init(WorkloadConfig *config)
 {
-    *config = (WorkloadConfig){.format = g_strdup("auto"), .seed = 1};
+    *config = (WorkloadConfig){.format = g_strdup("auto"), .seed = 1, .hash = -1};
 }
 
 void workload_config_clear(WorkloadConfig *config)
@@ -111,7 +114,9 @@ static gboolean open_log(Workload *self, const WorkloadConfig *config, GError **
     Input *input = input_open(config->workload, error);
     if (input == NULL)
         return FALSE;
-    input_set_hash(input);
+    gint64 size = input_size(input);
+    if (config->hash == 1 || (config->hash < 0 && size >= 0 && size <= HASH_LIMIT))
+        input_set_hash(input);
     gboolean automatic = config->format == NULL || g_str_equal(config->format, "auto");
     const FormatOps *ops = automatic ? format_probe(input, error) : NULL;
     if ((automatic && ops == NULL) ||
@@ -219,13 +224,32 @@ static gboolean add_transforms(Workload *self, const WorkloadConfig *config, GEr
     return self->transforms != NULL && transform_list_wrap(self->transforms, &self->source, error);
 }
 
-Workload *workload_open(const WorkloadConfig *config, GError **error)
+static Workload *workload_new(void)
 {
     Workload *self = g_new0(Workload, 1);
     self->base.ops = &workload_ops;
     self->no_drops = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     self->no_classes = g_ptr_array_new_with_free_func(g_free);
     self->info.warnings = g_ptr_array_new_with_free_func(g_free);
+    return self;
+}
+
+Workload *workload_from_source(RequestSource *source, const char *name, const char *format,
+                               const GPtrArray *classes)
+{
+    Workload *self = workload_new();
+    self->source = source;
+    self->name = g_strdup(name);
+    self->format_name = g_strdup(format);
+    self->allow_empty = TRUE;
+    for (guint i = 0; classes != NULL && i < classes->len; i++)
+        g_ptr_array_add(self->no_classes, g_strdup(g_ptr_array_index(classes, i)));
+    return self;
+}
+
+Workload *workload_open(const WorkloadConfig *config, GError **error)
+{
+    Workload *self = workload_new();
     self->limit = (guint64)MAX(config->requests, 0);
     self->allow_empty = config->allow_empty;
     if (!open_base(self, config, error) || !add_transforms(self, config, error)) {
@@ -249,6 +273,8 @@ RequestSource *workload_source(Workload *self)
 const WorkloadInfo *workload_info(Workload *self)
 {
     WorkloadInfo *info = &self->info;
+    info->recorded_duration = KV_NS_NONE;
+    g_ptr_array_set_size(info->warnings, 0);
     info->dropped = self->no_drops;
     info->classes = self->no_classes;
     info->name = self->name;

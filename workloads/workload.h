@@ -34,7 +34,9 @@ typedef struct WorkloadConfig {
     gboolean
         keep_unknown; /* give lengths that a log lacks as 0 (for describing), not drop the record */
     gboolean allow_empty; /* no request at all is an end and not an error (for describing) */
-    char *transforms;     /* "scale=2;slice=300s..320s;thin=0.5" in order; NULL = none */
+    int hash; /* SHA-256 of the log: 1, 0, -1 = of files up to 64 MiB (hashing is slower than
+                 reading) */
+    char *transforms; /* "scale=2;slice=300s..320s;thin=0.5" in order; NULL = none */
 } WorkloadConfig;
 
 void workload_config_init(WorkloadConfig *config);
@@ -48,13 +50,14 @@ RequestSource *workload_source(Workload *self);
 
 /* What is known once reading has ended (or so far). Owned by the Workload. */
 typedef struct WorkloadInfo {
-    const char *name;          /* file name without folder, or the generator's text */
-    const char *format;        /* format or generator name */
-    const char *sha256;        /* of the stored bytes; NULL for generators */
+    const char *name;   /* file name without folder, or the generator's text */
+    const char *format; /* format or generator name */
+    const char *sha256; /* of the stored bytes read so far; NULL for generators, or not asked for */
     const char *first_arrival; /* as written in the log; NULL for generators */
     kv_ns first_arrival_ns;    /* ... on the log's own clock (UNIX time where it has a date) */
     guint64 rows;              /* data rows seen */
     guint64 requests;          /* given out */
+    kv_ns recorded_duration;   /* of the measured run, where the log says; KV_NS_NONE */
     GHashTable *dropped;       /* reason (char *) -> guint64 *; iterate in sorted key order */
     GPtrArray *warnings;       /* char *: one per kind, with its count */
     GPtrArray *classes;        /* char *: class names by Request.klass; empty = one class */

@@ -84,9 +84,10 @@ typedef struct Tile {
     float score[16][CPU_TILE] __attribute__((aligned(64)));
 } Tile;
 
-/* Pointers to the entries of tokens [t, t + n). */
-INLINE void tile_locate(Tile *tile, const TileJob *job, int32_t t, int n)
+/* Pointers to the entries of up to CPU_TILE tokens from t on. */
+INLINE void tile_at(Tile *tile, const TileJob *job, int32_t t)
 {
+    const int n = job->end - t < CPU_TILE ? job->end - t : CPU_TILE;
     const AttnPool *pool = job->pool;
     const int32_t page_size = job->shape->page_size;
     const uint16_t *k = pool->k, *v = pool->v;
@@ -105,14 +106,28 @@ INLINE void tile_locate(Tile *tile, const TileJob *job, int32_t t, int n)
     }
 }
 
-/* score[h][t] = q[h] . k[t] for HB heads. */
-INLINE void score_heads(Tile *tile, AttnDtype dtype, int d, const float *q, int head, const int HB)
+/* Tiles fetched ahead of the one in hand. Pages lie anywhere, so the processor cannot guess what
+ * comes; asked for into the second-level cache, more lines can be under way than the first level
+ * tracks. */
+#define AHEAD 2
+
+INLINE void fetch_entry(const uint16_t *entry, int d)
+{
+    for (int i = 0; i < d; i += 32)
+        __builtin_prefetch(entry + i, 0, 2);
+}
+
+/* score[h][t] = q[h] . k[t] for HB heads; meanwhile `next`'s K is fetched (NULL: not). */
+INLINE void score_heads(Tile *tile, const Tile *next, AttnDtype dtype, int d, const float *q,
+                        int head, const int HB)
 {
     const int TB = VL / HB;
     for (int t = 0; t < tile->n; t += TB) {
         vf sum[VL];
         for (int i = 0; i < VL; i++)
             sum[i] = v_set(0);
+        for (int b = 0; next != NULL && b < TB; b++)
+            fetch_entry(next->k[t + b], d);
         for (int i = 0; i < d; i += VL) {
             vf k[VL];
             for (int b = 0; b < TB; b++)
@@ -155,8 +170,9 @@ INLINE void soften(Tile *tile, int d, int head, float *top, vf *sums, float *acc
     }
 }
 
-/* acc[h] += sum over t of score[h][t] * v[t] for HB heads. */
-INLINE void weigh_heads(Tile *tile, AttnDtype dtype, int d, float *acc, int head, const int HB)
+/* acc[h] += sum over t of score[h][t] * v[t] for HB heads; meanwhile `next`'s V is fetched. */
+INLINE void weigh_heads(Tile *tile, const Tile *next, AttnDtype dtype, int d, float *acc, int head,
+                        const int HB)
 {
     const int OV = OUT_VECTORS(HB);
     for (int i = 0; i < d; i += OV * VL) {
@@ -165,6 +181,8 @@ INLINE void weigh_heads(Tile *tile, AttnDtype dtype, int d, float *acc, int head
             for (int o = 0; o < OV; o++)
                 sum[h * OV + o] = v_load(acc + (head + h) * d + i + o * VL);
         for (int t = 0; t < tile->n; t++) {
+            if (next != NULL && i == 0)
+                fetch_entry(next->v[t], d);
             vf v[8];
             for (int o = 0; o < OV; o++)
                 v[o] = v_half(dtype, tile->v[t] + i + o * VL);
@@ -180,10 +198,33 @@ INLINE void weigh_heads(Tile *tile, AttnDtype dtype, int d, float *acc, int head
     }
 }
 
+INLINE void score_tile(Tile *tile, const Tile *next, AttnDtype dtype, int d, const float *q,
+                       int group)
+{
+    int h = 0;
+    for (; h + 4 <= group; h += 4)
+        score_heads(tile, h == 0 ? next : NULL, dtype, d, q, h, 4);
+    for (; h + 2 <= group; h += 2)
+        score_heads(tile, h == 0 ? next : NULL, dtype, d, q, h, 2);
+    for (; h < group; h++)
+        score_heads(tile, h == 0 ? next : NULL, dtype, d, q, h, 1);
+}
+
+INLINE void weigh_tile(Tile *tile, const Tile *next, AttnDtype dtype, int d, float *acc, int group)
+{
+    int h = 0;
+    for (; h + 4 <= group; h += 4)
+        weigh_heads(tile, h == 0 ? next : NULL, dtype, d, acc, h, 4);
+    for (; h + 2 <= group; h += 2)
+        weigh_heads(tile, h == 0 ? next : NULL, dtype, d, acc, h, 2);
+    for (; h < group; h++)
+        weigh_heads(tile, h == 0 ? next : NULL, dtype, d, acc, h, 1);
+}
+
 INLINE void attend(const TileJob *job, const AttnDtype dtype, const int d)
 {
     const int group = attn_group(job->shape);
-    Tile tile;
+    Tile tiles[AHEAD + 1];
     float top[16];
     vf sums[16];
     for (int h = 0; h < group; h++) {
@@ -191,24 +232,19 @@ INLINE void attend(const TileJob *job, const AttnDtype dtype, const int d)
         sums[h] = v_set(0);
     }
     memset(job->acc, 0, sizeof(float) * (size_t)group * (size_t)d);
-    for (int32_t t = job->begin; t < job->end; t += CPU_TILE) {
-        const int32_t left = job->end - t;
-        tile_locate(&tile, job, t, left < CPU_TILE ? left : CPU_TILE);
-        int h = 0;
-        for (; h + 4 <= group; h += 4)
-            score_heads(&tile, dtype, d, job->q, h, 4);
-        for (; h + 2 <= group; h += 2)
-            score_heads(&tile, dtype, d, job->q, h, 2);
-        for (; h < group; h++)
-            score_heads(&tile, dtype, d, job->q, h, 1);
-        for (h = 0; h < group; h++)
-            soften(&tile, d, h, &top[h], &sums[h], job->acc + h * d);
-        for (h = 0; h + 4 <= group; h += 4)
-            weigh_heads(&tile, dtype, d, job->acc, h, 4);
-        for (; h + 2 <= group; h += 2)
-            weigh_heads(&tile, dtype, d, job->acc, h, 2);
-        for (; h < group; h++)
-            weigh_heads(&tile, dtype, d, job->acc, h, 1);
+    const int n = (job->end - job->begin + CPU_TILE - 1) / CPU_TILE;
+    for (int i = 0; i < AHEAD && i < n; i++)
+        tile_at(&tiles[i], job, job->begin + i * CPU_TILE);
+    for (int i = 0; i < n; i++) {
+        Tile *tile = &tiles[i % (AHEAD + 1)], *next = NULL;
+        if (i + AHEAD < n) {
+            next = &tiles[(i + AHEAD) % (AHEAD + 1)];
+            tile_at(next, job, job->begin + (i + AHEAD) * CPU_TILE);
+        }
+        score_tile(tile, next, dtype, d, job->q, group);
+        for (int h = 0; h < group; h++)
+            soften(tile, d, h, &top[h], &sums[h], job->acc + h * d);
+        weigh_tile(tile, next, dtype, d, job->acc, group);
     }
     for (int h = 0; h < group; h++) {
         job->ml[2 * h] = top[h];

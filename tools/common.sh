@@ -42,9 +42,16 @@ install_packages() {
         return
     fi
     say "installing with apt-get: ${missing[*]}"
-    as_root apt-get update -qq || die "apt-get update failed: is the network up?"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        "${missing[@]}" </dev/null || die "apt-get install failed (its message is above)"
+    local log
+    log=$(mktemp)
+    as_root env DEBIAN_FRONTEND=noninteractive sh -c \
+        'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' sh \
+        "${missing[@]}" </dev/null >"$log" 2>&1 || {
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        die "apt-get failed (its last lines are above)"
+    }
+    rm -f "$log"
 }
 
 # configure FOLDER OPTION...: a fresh or an existing build folder, with these options.

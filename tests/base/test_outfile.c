@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -227,6 +228,35 @@ static void test_progress(void)
     g_assert_false(progress_stop(NULL));
 }
 
+/* Draws on a terminal: the part done, a forecast, and in the end nothing. */
+static void test_progress_terminal(void)
+{
+    char text[4096];
+    int master = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDERR_FILENO);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
+        g_test_skip("no pseudo-terminals here");
+        return;
+    }
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    g_assert_cmpint(dup2(slave, STDERR_FILENO), >=, 0);
+    Progress *progress = progress_new(FALSE, NULL);
+    progress_begin(progress, "steps", 4000);
+    g_usleep(600000);
+    for (guint64 i = 1; i <= 1024; i++)
+        progress_tick(progress, i == 1024 ? 1000 : i);
+    progress_end(progress);
+    progress_free(progress);
+    dup2(saved, STDERR_FILENO);
+    ssize_t n = read(master, text, sizeof text - 1);
+    g_assert_cmpint(n, >, 0);
+    text[n] = '\0';
+    g_assert_nonnull(strstr(text, "steps: 25.0 %, "));
+    g_assert_true(g_str_has_suffix(text, "\r\033[K"));
+    close(slave);
+    close(master);
+    close(saved);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -243,5 +273,6 @@ int main(int argc, char **argv)
     g_test_add_func("/outfile/stdout", test_stdout);
     g_test_add_func("/outfile/stdout-full", test_stdout_full);
     g_test_add_func("/progress/all", test_progress);
+    g_test_add_func("/progress/terminal", test_progress_terminal);
     return g_test_run();
 }

@@ -15,6 +15,8 @@
 #include "sim/step.h"
 #include "workloads/request.h"
 
+#include <stdio.h>
+
 typedef struct SimConfig {
     PluginChoice scheduler;  /* of `schedulers` */
     guint32 page_size;       /* entries a page; 16 */
@@ -28,8 +30,10 @@ typedef struct SimConfig {
     kv_ns warmup;            /* requests that arrive before are served but not in the metrics */
     guint64 seed;
     guint32 replica;
+    gboolean check;          /* recount everything after every step; slow. Default: in debug builds */
+    gint64 entry_bytes;      /* of one stored token, all layers: what swapping and offloading move */
 } SimConfig;
-void sim_config_init(SimConfig *config); /* DESIGN section 9's defaults */
+void sim_config_init(SimConfig *config); /* the documented defaults */
 void sim_config_clear(SimConfig *config);
 
 extern const PluginInfo *const schedulers[];
@@ -51,9 +55,12 @@ typedef struct RequestSink RequestSink;
 struct RequestSink {
     gboolean (*request)(RequestSink *self, const RequestRecord *record, GError **error);
 };
-/* requests.csv, rows in order of request id. Free with g_free after out_file_commit. */
+/* requests.csv, rows in order of request id: a row waits until all lower ids have ended, so memory
+ * follows the requests in the system. `out` is borrowed and must live until the last row. */
 struct OutFile;
 RequestSink *request_csv_sink_new(struct OutFile *out);
+/* After an interrupted run: also writes the rows that still wait for lower ids. */
+void request_csv_sink_flush(RequestSink *self);
 void request_csv_sink_free(RequestSink *self);
 
 typedef struct RefusedCount {
@@ -87,7 +94,12 @@ gboolean sim_run(const SimConfig *config, RequestSource *source, StepClock *cloc
                  StepSink *steps, RequestSink *requests, Progress *progress,
                  SimResult *ret, GError **error);
 
-/* Adds the keys of DESIGN section 9 to the object under construction. */
+/* The same run with every decision printed, one JSON line a step in vLLM's terms (block = page id + 1);
+ * docs/simulator.md has the format. `out` is borrowed. All schedulers but `paper`. */
+gboolean sim_run_ledger(const SimConfig *config, RequestSource *source, StepClock *clock, FILE *out,
+                        Progress *progress, SimResult *ret, GError **error);
+
+/* Adds the run's figures to the object under construction; docs/accounting.md has the keys. */
 typedef struct _JsonBuilder JsonBuilder;
 void sim_result_to_json(const SimResult *result, JsonBuilder *builder);
 

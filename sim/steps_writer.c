@@ -10,8 +10,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define FRAME_TARGET_BYTES (256u * 1024) /* of step records, at least; 8 key states where larger   \
-                                          */
+#define FRAME_TARGET_BYTES                                                                         \
+    (256u * 1024) /* of step records, at least; 8 key states where larger                          \
+                   */
 #define FRAME_MAX_STEPS 16384
 #define ZSTD_LEVEL 3
 

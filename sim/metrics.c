@@ -1,0 +1,153 @@
+#include "sim/metrics.h"
+
+#include <string.h>
+
+SimMetrics *metrics_new(kv_ns warmup)
+{
+    SimMetrics *m = g_new0(SimMetrics, 1);
+    m->warmup = warmup;
+    m->first_arrival = KV_NS_MAX;
+    m->last_finish = KV_NS_NONE;
+    m->itl = log_hist_new();
+    m->ttft = sampler_new(METRICS_EXACT);
+    m->server_ttft = sampler_new(METRICS_EXACT);
+    m->client_wait = sampler_new(METRICS_EXACT);
+    m->tpot = sampler_new(METRICS_EXACT);
+    m->e2e = sampler_new(METRICS_EXACT);
+    m->queue_delay = sampler_new(METRICS_EXACT);
+    return m;
+}
+
+void metrics_free(SimMetrics *m)
+{
+    if (m == NULL)
+        return;
+    log_hist_free(m->itl);
+    sampler_free(m->ttft);
+    sampler_free(m->server_ttft);
+    sampler_free(m->client_wait);
+    sampler_free(m->tpot);
+    sampler_free(m->e2e);
+    sampler_free(m->queue_delay);
+    g_free(m);
+}
+
+void metrics_arrived(SimMetrics *m, const Request *request)
+{
+    m->result.requests++;
+    m->first_arrival = MIN(m->first_arrival, request->arrival);
+}
+
+void metrics_refused(SimMetrics *m, const char *reason)
+{
+    SimResult *r = &m->result;
+    r->refused++;
+    guint i = 0;
+    while (i < r->n_refused_by && strcmp(r->refused_by[i].reason, reason) != 0)
+        i++;
+    g_assert(i < G_N_ELEMENTS(r->refused_by));
+    if (i == r->n_refused_by)
+        r->refused_by[r->n_refused_by++] = (RefusedCount){reason, 0};
+    r->refused_by[i].count++;
+}
+
+/* Most logs record no sending of its own: its samplers then cost nothing. */
+static void add_client_side(SimMetrics *m, const RequestRecord *record)
+{
+    const Request *q = &record->request;
+    if (!m->sent_differs && q->sent == q->arrival) {
+        m->same_sent++;
+        return;
+    }
+    if (!m->sent_differs) {
+        m->sent_differs = TRUE;
+        sampler_merge(m->server_ttft, m->ttft);
+        sampler_add_progression(m->client_wait, 0, 0, m->same_sent, 1);
+    }
+    sampler_add(m->server_ttft, record->first_token - q->sent);
+    sampler_add(m->client_wait, q->sent - q->arrival);
+}
+
+void metrics_finished(SimMetrics *m, const RequestRecord *record, gboolean measured)
+{
+    const Request *q = &record->request;
+    m->result.finished++;
+    m->result.prompt_tokens += (guint64)q->prompt;
+    m->asked_output += (guint64)q->output;
+    m->result.recomputed_tokens += (guint64)record->recomputed_tokens;
+    m->result.clipped += record->status == REQUEST_CUT;
+    m->last_finish = MAX(m->last_finish, record->finish);
+    if (!measured)
+        return;
+    add_client_side(m, record); /* before ttft gets this one */
+    sampler_add(m->ttft, record->first_token - q->arrival);
+    sampler_add(m->e2e, record->finish - q->arrival);
+    sampler_add(m->queue_delay, record->first_scheduled - q->sent);
+    if (q->output > 1) {
+        gint64 tokens = q->output - 1, time = record->finish - record->first_token;
+        sampler_add(m->tpot, (time + tokens / 2) / tokens);
+        m->itl_expected += (guint64)tokens;
+    }
+}
+
+static double mean_over(unsigned __int128 integral, kv_ns time)
+{
+    return time > 0 ? (double)integral / (double)time : 0;
+}
+
+static Summary hist_summary(const LogHist *h, double scale)
+{
+    Summary s = {.n = log_hist_count(h)};
+    if (s.n == 0)
+        return s;
+    s.mean = log_hist_mean(h) * scale;
+    s.min = (double)log_hist_min(h) * scale;
+    s.max = (double)log_hist_max(h) * scale;
+    s.p50 = log_hist_quantile(h, 0.5) * scale;
+    s.p90 = log_hist_quantile(h, 0.9) * scale;
+    s.p95 = log_hist_quantile(h, 0.95) * scale;
+    s.p99 = log_hist_quantile(h, 0.99) * scale;
+    return s;
+}
+
+static void summarise(SimMetrics *m, SimResult *r)
+{
+    const double s = 1e-9;
+    r->ttft = sampler_summary(m->ttft, s);
+    r->e2e = sampler_summary(m->e2e, s);
+    r->queue_delay = sampler_summary(m->queue_delay, s);
+    r->tpot = sampler_summary(m->tpot, s);
+    r->itl_per_request = r->tpot;
+    r->itl = hist_summary(m->itl, s);
+    if (m->sent_differs) {
+        r->server_ttft = sampler_summary(m->server_ttft, s);
+        r->client_wait = sampler_summary(m->client_wait, s);
+    } else {
+        r->server_ttft = r->ttft;
+        r->client_wait = (Summary){.n = r->ttft.n};
+    }
+}
+
+const char *metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret)
+{
+    SimResult *r = &m->result;
+    r->pages_end = pages_end;
+    if (r->finished > 0)
+        r->duration = m->last_finish - m->first_arrival;
+    r->rows_mean = mean_over(m->rows_time, r->duration);
+    r->pages_mean = mean_over(m->pages_time, r->duration);
+    r->waiting_mean = mean_over(m->waiting_time, r->duration);
+    if (m->pages_time)
+        r->pages_filled_mean = (double)m->tokens_time / ((double)m->pages_time * page_size);
+    summarise(m, r);
+    *ret = *r;
+    if (r->requests != r->finished + r->refused)
+        return "requests are not finished + refused";
+    if (r->output_tokens != m->asked_output)
+        return "output tokens are not the sum of the finished requests' outputs";
+    if (log_hist_count(m->itl) != m->itl_expected)
+        return "inter-token times are not one fewer than the output tokens";
+    if (pages_end != 0)
+        return "pages are still in use at the end";
+    return NULL;
+}

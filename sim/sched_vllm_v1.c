@@ -1,0 +1,225 @@
+/* vllm-v1: one token budget a step; running requests first, in order of admission, then the line.
+ *
+ * docs/simulator.md tells the rules. Prompts are cut into chunks of what is left of the budget; a
+ * request that finds no page preempts the last admitted one (priority: the least urgent one), which
+ * starts over at the head of the line; nobody is admitted in such a step, and admission never
+ * preempts.
+ */
+#include "sim/engine.h"
+
+#include <string.h>
+
+typedef struct Config {
+    int compat; /* 0 = 2025, 1 = 2026 */
+    gint64 budget, seqs, long_threshold;
+    gboolean chunked;
+    int full_isl, cache; /* 0 = auto, 1 = no, 2 = yes */
+    double watermark;
+    int queue;
+} Config;
+
+#define AT(field) G_STRUCT_OFFSET(Config, field)
+static const SpecOption options[] = {
+    {"compat", SPEC_CHOICE, AT(compat), "2026", 0, 0, "2025|2026",
+     "rules as of that year: where freed pages go, full_isl's default, watermark"},
+    {"budget", SPEC_INT, AT(budget), "2048", 1, 1e9, NULL,
+     "tokens a step (max_num_batched_tokens)"},
+    {"seqs", SPEC_INT, AT(seqs), "256", 1, 1e6, NULL, "requests that run at most (max_num_seqs)"},
+    {"chunked", SPEC_BOOL, AT(chunked), "yes", 0, 0, NULL, "prompts may be cut into chunks"},
+    {"long_threshold", SPEC_INT, AT(long_threshold), "0", 0, 1e9, NULL,
+     "largest chunk of one prompt (long_prefill_token_threshold); 0 = no limit"},
+    {"full_isl", SPEC_CHOICE, AT(full_isl), "auto", 0, 0, "auto|no|yes",
+     "admit only when the whole known sequence fits; auto: yes from 2026 on"},
+    {"watermark", SPEC_REAL, AT(watermark), "0", 0, 0.99, NULL,
+     "share of the pool kept free on admission (2026)"},
+    {"cache", SPEC_CHOICE, AT(cache), "auto", 0, 0, "auto|no|yes",
+     "prefix cache; auto: when the log has block keys"},
+    {"queue", SPEC_CHOICE, AT(queue), "fcfs", 0, 0, WAIT_ORDER_CHOICES, "order of the line"},
+    {NULL},
+};
+
+typedef struct State {
+    Config c;
+    gboolean full_isl;
+    guint32 watermark; /* pages */
+    guint32 *hits;     /* room for the longest prefix */
+} State;
+
+static SchedulerTraits traits(gconstpointer config)
+{
+    const Config *c = config;
+    return (SchedulerTraits){
+        .order = (WaitOrder)c->queue,
+        .compat2025 = c->compat == 0,
+        .cache = c->cache - 1 < 0 ? -1 : c->cache - 1,
+    };
+}
+
+static gpointer start(const Engine *e)
+{
+    State *s = g_new0(State, 1);
+    s->c = *(const Config *)e->config->scheduler.config;
+    s->full_isl = s->c.full_isl == 0 ? s->c.compat == 1 : s->c.full_isl == 2;
+    if (s->c.compat == 1) /* vLLM counts its null block too */
+        s->watermark = (guint32)(s->c.watermark * ((double)e->pool.n_pages + 1));
+    s->hits = g_new(guint32, (gsize)e->pool.n_pages + 1);
+    return s;
+}
+
+static void stop(gpointer state)
+{
+    State *s = state;
+    if (s)
+        g_free(s->hits);
+    g_free(s);
+}
+
+static const char *refuse(const Engine *e, const SimRequest *r)
+{
+    const State *s = e->state;
+    /* vLLM asks for a budget of a whole context then; it would wait for ever */
+    return !s->c.chunked && r->stored > s->c.budget ? "budget" : NULL;
+}
+
+/* Index of the running request to give way. */
+static guint pick_victim(const Engine *e)
+{
+    guint worst = e->n_running - 1;
+    if (e->traits.order != ORDER_PRIORITY)
+        return worst;
+    worst = 0;
+    for (guint i = 1; i < e->n_running; i++) {
+        const Request *a = &e->running[i]->request, *b = &e->running[worst]->request;
+        if (a->priority > b->priority || (a->priority == b->priority && a->arrival > b->arrival))
+            worst = i;
+    }
+    return worst;
+}
+
+/* Frees pages until running[*i] has the `need` it lacks. FALSE when it had to give way itself. */
+static gboolean make_room(Engine *e, guint *i, guint32 need, gint64 *budget)
+{
+    SimRequest *r = e->running[*i];
+    while (e->pool.n_free < need) {
+        guint v = pick_victim(e);
+        SimRequest *victim = e->running[v];
+        guint32 planned = 0;
+        if (victim->sched_tick == e->tick) {
+            planned = engine_unplan(e, victim);
+            *budget += planned;
+            (*i)--;
+        }
+        engine_preempt(e, v, planned);
+        if (victim == r)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static guint32 chunk_size(const State *s, guint32 left, gint64 budget)
+{
+    if (s->c.long_threshold > 0 && left > s->c.long_threshold)
+        left = (guint32)s->c.long_threshold;
+    return (guint32)MIN((gint64)left, budget);
+}
+
+static gboolean schedule_chunk(Engine *e, guint *i, gint64 *budget)
+{
+    SimRequest *r = e->running[*i];
+    guint32 n = chunk_size(e->state, r->target - r->computed, *budget);
+    guint32 need = engine_pages_for(e, (guint64)r->computed + n);
+    need = need > r->n_pages ? need - r->n_pages : 0;
+    if (!make_room(e, i, need, budget))
+        return FALSE;
+    engine_take_pages(e, r, need);
+    engine_name_pages(e, r, r->computed + n);
+    engine_plan_chunk(e, r, n, need, 0);
+    *budget -= n;
+    return TRUE;
+}
+
+static void schedule_running(Engine *e, gint64 *budget)
+{
+    for (guint i = 0; i<e->n_running && * budget> 0; i++) {
+        SimRequest *r = e->running[i];
+        if (!r->decoding) {
+            if (!schedule_chunk(e, &i, budget))
+                return;
+            continue;
+        }
+        guint32 need = r->page_tick == e->tick;
+        if (need) {
+            if (!make_room(e, &i, 1, budget))
+                return;
+            engine_take_pages(e, r, 1);
+        }
+        engine_plan_decode(e, r, need);
+        (*budget)--;
+    }
+}
+
+typedef enum { ADMITTED, NO_PAGES, NO_BUDGET } Admission;
+
+/* Whether the head of the line fits, by vLLM's rule of allocate_slots(); `n` tokens after `nh`
+ * hits, `unused` of which are free pages. */
+static gboolean fits(const Engine *e, const SimRequest *r, guint32 n, guint32 nh, guint32 unused)
+{
+    const State *s = e->state;
+    guint64 free = e->pool.n_free, mark = e->n_running > 0 ? s->watermark : 0;
+    guint64 whole = engine_pages_for(e, r->target);
+    if (s->full_isl && whole - nh + unused + mark > free)
+        return FALSE;
+    guint64 need = engine_pages_for(e, (guint64)nh * e->page_size + n);
+    return need - nh + unused + mark <= free;
+}
+
+static Admission admit_head(Engine *e, gint64 *budget)
+{
+    State *s = e->state;
+    SimRequest *r = wait_queue_peek(&e->waiting);
+    guint32 nh = 0, unused = 0;
+    if (e->pool.caching)
+        nh = engine_find_prefix(e, r, (r->target - 1) / e->page_size, s->hits, &unused);
+    guint32 left = r->target - nh * e->page_size;
+    guint32 n = chunk_size(s, left, G_MAXINT64);
+    if (!s->c.chunked && n > *budget)
+        return NO_BUDGET;
+    n = (guint32)MIN((gint64)n, *budget);
+    if (!fits(e, r, n, nh, unused)) /* hits on free pages may vanish, and less be asked for then */
+        return unused > 0 && !s->full_isl ? NO_BUDGET : NO_PAGES;
+    engine_admit(e);
+    if (e->pool.caching)
+        engine_take_prefix(e, r, s->hits, nh);
+    guint32 need = engine_pages_for(e, (guint64)r->computed + n) - nh;
+    engine_take_pages(e, r, need);
+    engine_name_pages(e, r, r->computed + n);
+    engine_plan_chunk(e, r, n, need, nh);
+    *budget -= n;
+    return ADMITTED;
+}
+
+static void schedule(Engine *e)
+{
+    const State *s = e->state;
+    gint64 budget = s->c.budget;
+    Admission got = ADMITTED;
+    schedule_running(e, &budget);
+    if (e->plan.preempted->len > 0)
+        return;
+    while (e->waiting.n && budget > 0 && e->n_running < s->c.seqs && got == ADMITTED)
+        got = admit_head(e, &budget);
+    if (e->n_running >= s->c.seqs)
+        e->plan.blocked = BLOCKED_SEQS;
+    else if (got == NO_PAGES)
+        e->plan.blocked = BLOCKED_HEAD;
+}
+
+const SchedulerOps scheduler_vllm_v1 = {
+    .info = {"vllm-v1", "running first, one token budget, chunked prefill, preempt by recompute",
+             options, sizeof(Config)},
+    .traits = traits,
+    .start = start,
+    .refuse = refuse,
+    .schedule = schedule,
+    .stop = stop,
+};

@@ -28,11 +28,13 @@ static void write_head(Picture *self, const char *summary, double width, double 
                 "if (!exists(\"FORMATS\")) FORMATS = 'png svg pdf'\n"
                 "if (!exists(\"SUFFIX\")) SUFFIX = ''\n"
                 "DATA = '%s.dat'\n"
-                "axes(panel) = sprintf('%%d %%g %%g %%g %%g %%g %%g %%g %%g %%g %%g', panel, \\\n"
+                "axes(panel, logs) = sprintf('%%d %%s %%g %%g %%g %%g %%g %%g %%g %%g %%g %%g', "
+                "panel, logs, \\\n"
                 "    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \\\n"
-                "    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, "
-                "GPVAL_X_LOG, %u)\n\n",
-                n, svg_h);
+                "    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, "
+                "1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \\\n"
+                "    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)\n\n",
+                n);
     picture_add(self,
                 "do for [F in FORMATS] {\n"
                 "if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }\n"
@@ -113,6 +115,13 @@ guint picture_block(Picture *self, guint panel, const char *label, const char *c
     return self->blocks++;
 }
 
+guint picture_map_block(Picture *self, guint panel, const char *label, const char *columns)
+{
+    guint block = picture_block(self, panel, label, columns);
+    g_string_append(self->data, "# map\n");
+    return block;
+}
+
 void picture_row(Picture *self, guint n, const double *values)
 {
     for (guint i = 0; i < n; i++) {
@@ -163,9 +172,10 @@ const char *picture_number(Picture *self, double value)
     return result;
 }
 
-void picture_panel_done(Picture *self)
+void picture_panel_done(Picture *self, PictureAxes axes)
 {
-    picture_add(self, "if (F eq 'svg') { print axes(%u) }\n", ++self->panels);
+    picture_add(self, "if (F eq 'svg') { print axes(%u, '%s%s') }\n", ++self->panels,
+                axes & PICTURE_LOG_X ? "x" : "-", axes & PICTURE_LOG_Y ? "y" : "-");
 }
 
 void picture_end(Picture *self)

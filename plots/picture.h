@@ -30,6 +30,7 @@ typedef struct Picture {
     GPtrArray *literals; /* picture_text()'s results, owned */
     guint blocks;
     guint panels;
+    double key_room; /* of the first panel's height */
 } Picture;
 
 /* `summary` is one line and goes into both files. Sizes in inch. */
@@ -42,6 +43,8 @@ void picture_note(Picture *self, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Begins a block that belongs to `panel` (from 1); returns its index. `label` may come from a log.
  */
 guint picture_block(Picture *self, guint panel, const char *label, const char *columns);
+/* The same for a map: the first two columns say where, the third is the value there. */
+guint picture_map_block(Picture *self, guint panel, const char *label, const char *columns);
 void picture_row(Picture *self, guint n, const double *values);
 void picture_gap(Picture *self); /* an empty line: a line drawn through the block is broken here */
 
@@ -50,8 +53,9 @@ void picture_add(Picture *self, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Owned by the picture. */
 const char *picture_text(Picture *self, const char *text); /* a gnuplot literal, quotes included */
 const char *picture_number(Picture *self, double value);
+typedef enum { PICTURE_LINEAR = 0, PICTURE_LOG_X = 1, PICTURE_LOG_Y = 2 } PictureAxes;
 /* Call after each panel's plot command: notes where its axes are. */
-void picture_panel_done(Picture *self);
+void picture_panel_done(Picture *self, PictureAxes axes);
 /* Ends the script; data and script are then complete. */
 void picture_end(Picture *self);
 

@@ -127,8 +127,33 @@ void plot_y_from_zero(Picture *p, double max, guint tics, gboolean whole)
     if (whole)
         step = MAX(1, ceil(step - 1e-9));
     double top = MAX(step, ceil(max / step - 1e-9) * step);
-    picture_add(p, "set yrange [0:%s]\nset ytics %s\n", picture_number(p, top),
-                picture_number(p, step));
+    gboolean thousands = top >= 10000 && fmod(step, 1000) < 1e-6 * step;
+    picture_add(p, "set yrange [0:%s]\nset ytics %s\nset format y '%s'\n", picture_number(p, top),
+                picture_number(p, step), thousands ? "%.0s%c" : "%g");
+}
+
+void plot_log_tics(Picture *p, char axis, double min, double max)
+{
+    static const double steps[] = {1, 2, 5};
+    guint used = max / min > 200 ? 1 : 3;
+    picture_add(p, "set logscale %c\nset format %c '%%g'\nset %ctics (", axis, axis, axis);
+    gboolean begun = FALSE;
+    for (double decade = pow(10, floor(log10(min))); decade <= max; decade *= 10)
+        for (guint i = 0; i < used; i++) {
+            double tic = decade * steps[i];
+            if (tic < min * 0.999 || tic > max * 1.001)
+                continue;
+            picture_add(p, "%s%s", begun ? ", " : "", picture_number(p, tic));
+            begun = TRUE;
+        }
+    picture_add(p, ")\nset %crange [%s:%s]\n", axis, picture_number(p, min),
+                picture_number(p, max));
+}
+
+void plot_key_room(Picture *p, guint entries, guint columns, double height, guint panels)
+{
+    guint rows = (entries + columns - 1) / columns;
+    p->key_room = (0.135 * rows + 0.06) / (height * 0.82 / panels);
 }
 
 void plot_multi_begin(Picture *p)
@@ -136,7 +161,7 @@ void plot_multi_begin(Picture *p)
     picture_add(p, "set multiplot\n");
 }
 
-void plot_multi_panel(Picture *p, guint i, guint n, double key_room)
+void plot_multi_panel(Picture *p, guint i, guint n)
 {
     const double bottom = 0.13, top = 0.985, gap = 0.035;
     double height = (top - bottom - gap * (n - 1)) / n;
@@ -144,7 +169,7 @@ void plot_multi_panel(Picture *p, guint i, guint n, double key_room)
     picture_add(p,
                 "set lmargin at screen 0.165\nset rmargin at screen 0.97\n"
                 "set tmargin at screen %s\nset bmargin at screen %s\n",
-                picture_number(p, y1 - height * key_room), picture_number(p, y0));
+                picture_number(p, y1 - (i == 0 ? height * p->key_room : 0)), picture_number(p, y0));
     if (i + 1 < n)
         picture_add(p, "unset xlabel\nset format x ''\n");
     else

@@ -21,6 +21,7 @@ typedef struct PlotInput {
 typedef struct PlotOps {
     PluginInfo info;
     const char *caption; /* two or three sentences under the picture in report.html */
+    gboolean wide;       /* a page wide, not a column */
     /* NULL when the picture can be made, else the reason: static text. */
     const char *(*lacks)(const PlotInput *input);
     Picture *(*make)(const struct PlotOps *ops, const PlotInput *input, GError **error);
@@ -53,10 +54,16 @@ double plot_bins_max(const TimeBins *bins, guint series);
  */
 void plot_y_from_zero(Picture *p, double max, guint tics, gboolean whole);
 
+/* A log axis ('x' or 'y') over [min, max] with tics at 1, 2, 5 of a decade, or decades alone. */
+void plot_log_tics(Picture *p, char axis, double min, double max);
+
+/* Keeps room above the first panel for a key of so many entries. `height` of the picture in inch.
+ */
+void plot_key_room(Picture *p, guint entries, guint columns, double height, guint panels);
 /* `n` panels under one another: begins panel i (from 0), with margins that line the axes up. The
- * x labels are left to the last one. `key_room` is in fractions of a panel. */
+ * x labels are left to the last one. */
 void plot_multi_begin(Picture *p);
-void plot_multi_panel(Picture *p, guint i, guint n, double key_room);
+void plot_multi_panel(Picture *p, guint i, guint n);
 void plot_multi_end(Picture *p);
 
 /* Line in a route's colour: "lc rgb '#..' lw W". Routes often coincide: the first ones are the

@@ -8,14 +8,14 @@ static void panel(Picture *p, const RunData *run, guint i, StepSeries series, co
 {
     plot_time_axis(p, run);
     plot_y_from_zero(p, top > 0 ? top : plot_bins_max(run->step_bins, series), 4, TRUE);
-    plot_multi_panel(p, i, 3, 0.02);
+    plot_multi_panel(p, i, 3);
     guint block = plot_time_block(p, i + 1, label, columns, run->step_bins, series, scale);
     picture_add(p,
                 "set ylabel %s\n"
                 "plot DATA index %u using 1:3:4 with filledcurves lc rgb '%s' notitle, \\\n"
                 "     DATA index %u using 1:2 with lines lc rgb '%s' lw 1.4 notitle\n",
                 picture_text(p, label), block, colour, block, colour);
-    picture_panel_done(p);
+    picture_panel_done(p, PICTURE_LINEAR);
 }
 
 static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)

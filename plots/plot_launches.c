@@ -29,7 +29,7 @@ static void every_route(Picture *p, const RunData *run)
                 "set ylabel \"launches per step\\nif always taken\"\n"
                 "plot \\\n%s%s\n",
                 bands->str, lines->str);
-    picture_panel_done(p);
+    picture_panel_done(p, PICTURE_LOG_Y);
     g_string_free(bands, TRUE);
     g_string_free(lines, TRUE);
 }
@@ -89,23 +89,24 @@ static void chosen_routes(Picture *p, const RunData *run)
         begun = TRUE;
     }
     picture_add(p, "\n");
-    picture_panel_done(p);
+    picture_panel_done(p, PICTURE_LINEAR);
 }
 
 static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
 {
     const RunData *run = input->runs[0];
     guint panels = run->chosen_steps > 0 ? 2 : 1;
-    Picture *p =
-        picture_new(ops->info.name, ops->info.summary, PICTURE_COLUMN, panels == 2 ? 3.3 : 2.3);
+    double height = panels == 2 ? 3.3 : 2.3;
+    Picture *p = picture_new(ops->info.name, ops->info.summary, PICTURE_COLUMN, height);
+    plot_key_room(p, run->routes->len, 2, height, panels);
     plot_bins_note(p, run->step_bins, run->steps);
     plot_multi_begin(p);
     plot_time_axis(p, run);
-    plot_multi_panel(p, 0, panels, 0.22);
+    plot_multi_panel(p, 0, panels);
     every_route(p, run);
     if (panels == 2) {
         plot_time_axis(p, run);
-        plot_multi_panel(p, 1, panels, 0);
+        plot_multi_panel(p, 1, panels);
         chosen_routes(p, run);
     }
     plot_multi_end(p);

@@ -30,7 +30,7 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
                 "set ylabel 'merge state per step, one layer (MiB)'\n"
                 "plot \\\n%s%s\n",
                 bands->str, lines->len > 0 ? lines->str : "    NaN notitle");
-    picture_panel_done(p);
+    picture_panel_done(p, PICTURE_LINEAR);
     picture_end(p);
     g_string_free(bands, TRUE);
     g_string_free(lines, TRUE);

@@ -58,7 +58,7 @@ static void draw(Picture *p, const RunData *run, guint block)
         begun = TRUE;
     }
     picture_add(p, "\n");
-    picture_panel_done(p);
+    picture_panel_done(p, PICTURE_LOG_X);
 }
 
 static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
@@ -72,7 +72,7 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
     plot_multi_begin(p);
     picture_add(p, "set logscale x 2\nset format x '%%.0b%%B'\nset xtics 2,4\n"
                    "set style fill solid 0.85 noborder\nset yrange [0:100]\n"
-                   "set tmargin at screen 0.83\nset bmargin at screen 0.18\n"
+                   "set tmargin at screen 0.80\nset bmargin at screen 0.18\n"
                    "set lmargin at screen 0.14\nset rmargin at screen 0.52\n"
                    "set ylabel 'share of steps (%%)'\nset xlabel 'decode rows in the step'\n"
                    "set key at screen 0.55,0.985 center top\n");

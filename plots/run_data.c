@@ -16,8 +16,10 @@ static gboolean read_summary(RunData *self, const char *path, GError **error)
     g_autoptr(JsonParser) parser = json_parser_new();
     g_autoptr(GError) local = NULL;
     if (!json_parser_load_from_file(parser, path, &local)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:%u: not JSON: %s", path,
-                    json_parser_get_current_line(parser), local->message);
+        /* json-glib's own message begins "FILE:LINE:COLUMN: " where it is about the text. */
+        gboolean placed = g_str_has_prefix(local->message, path);
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s%s%s", placed ? "" : path,
+                    placed ? "" : ": ", local->message);
         return FALSE;
     }
     if (json_parser_get_root(parser) == NULL ||
@@ -67,24 +69,20 @@ static gboolean part_of(const char *folder, const char *name, char **ret_path)
     return FALSE;
 }
 
-static gboolean read_folder(RunData *self, Progress *progress, GError **error)
+static gboolean read_folder_head(RunData *self, GError **error)
 {
-    g_autofree char *summary = NULL, *scenario = NULL, *replay = NULL, *requests = NULL;
+    g_autofree char *summary = NULL, *scenario = NULL;
     if (part_of(self->folder, "summary.json", &summary) && !read_summary(self, summary, error))
         return FALSE;
     if (part_of(self->folder, "scenario.ini", &scenario) && !read_scenario(self, scenario, error))
         return FALSE;
-    if (part_of(self->folder, "replay.csv", &replay) &&
-        !run_data_read_replay(self, replay, progress, error))
-        return FALSE;
-    if (part_of(self->folder, "requests.csv", &requests) &&
-        !run_data_read_requests(self, requests, progress, error))
-        return FALSE;
+    part_of(self->folder, "replay.csv", &self->replay_path);
+    part_of(self->folder, "requests.csv", &self->requests_path);
     part_of(self->folder, "steps.kvsteps", &self->steps_path);
     part_of(self->folder, "sweep.csv", &self->sweep_path);
     part_of(self->folder, "bench.csv", &self->bench_path);
-    if (summary == NULL && replay == NULL && requests == NULL && self->steps_path == NULL &&
-        self->sweep_path == NULL && self->bench_path == NULL) {
+    if (summary == NULL && self->replay_path == NULL && self->requests_path == NULL &&
+        self->steps_path == NULL && self->sweep_path == NULL && self->bench_path == NULL) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
                     "%s: no run's output folder: none of summary.json, replay.csv, requests.csv, "
                     "steps.kvsteps, sweep.csv, bench.csv is there",
@@ -94,16 +92,39 @@ static gboolean read_folder(RunData *self, Progress *progress, GError **error)
     return TRUE;
 }
 
-RunData *run_data_load(const char *path, Progress *progress, GError **error)
+static gboolean read_folder(RunData *self, Progress *progress, GError **error)
 {
-    g_autoptr(RunData) self = g_new0(RunData, 1);
-    self->folder = g_strdup(path);
-    self->label = g_path_get_basename(path);
-    self->routes = g_ptr_array_new();
+    return read_folder_head(self, error) &&
+           (self->replay_path == NULL ||
+            run_data_read_replay(self, self->replay_path, progress, error)) &&
+           (self->requests_path == NULL ||
+            run_data_read_requests(self, self->requests_path, progress, error));
+}
+
+static RunData *run_data_new(const char *path, GError **error)
+{
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: no such folder or file", path);
         return NULL;
     }
+    RunData *self = g_new0(RunData, 1);
+    self->folder = g_strdup(path);
+    self->label = g_path_get_basename(path);
+    self->routes = g_ptr_array_new();
+    return self;
+}
+
+RunData *run_data_open(const char *folder, GError **error)
+{
+    g_autoptr(RunData) self = run_data_new(folder, error);
+    return self != NULL && read_folder_head(self, error) ? g_steal_pointer(&self) : NULL;
+}
+
+RunData *run_data_load(const char *path, Progress *progress, GError **error)
+{
+    g_autoptr(RunData) self = run_data_new(path, error);
+    if (self == NULL)
+        return NULL;
     gboolean folder = g_file_test(path, G_FILE_TEST_IS_DIR);
     if (!(folder ? read_folder(self, progress, error) : open_lone_file(self, path, error)))
         return NULL;
@@ -146,6 +167,8 @@ void run_data_free(RunData *self)
     g_clear_pointer(&self->scenario, g_key_file_unref);
     g_free(self->folder);
     g_free(self->label);
+    g_free(self->replay_path);
+    g_free(self->requests_path);
     g_free(self->steps_path);
     g_free(self->sweep_path);
     g_free(self->bench_path);

@@ -74,11 +74,11 @@ typedef struct RequestData {
 #define RUN_MAX_TURNS 64
 
 typedef struct RunData {
-    char *folder;       /* as given */
-    char *label;        /* last part of it */
-    JsonNode *summary;  /* NULL where there is none */
-    GKeyFile *scenario; /* NULL likewise */
-    char *steps_path;   /* NULL likewise */
+    char *folder;                                   /* as given */
+    char *label;                                    /* last part of it */
+    JsonNode *summary;                              /* NULL where there is none */
+    GKeyFile *scenario;                             /* NULL likewise */
+    char *replay_path, *requests_path, *steps_path; /* NULL likewise */
     /* replay.csv; steps = 0 where there is none */
     guint64 steps, decode_steps, lines, compared; /* compared: > 1 route executed and one chosen */
     kv_ns first, last;
@@ -93,6 +93,8 @@ typedef struct RunData {
 } RunData;
 
 RunData *run_data_load(const char *path, Progress *progress, GError **error);
+/* summary.json and scenario.ini alone, and where the rest is: quick. */
+RunData *run_data_open(const char *folder, GError **error);
 void run_data_free(RunData *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunData, run_data_free)
 

@@ -5,9 +5,10 @@
 if (!exists("FORMATS")) FORMATS = 'png svg pdf'
 if (!exists("SUFFIX")) SUFFIX = ''
 DATA = 'batch.dat'
-axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
     GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
-    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 317)
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
 
 do for [F in FORMATS] {
 if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
@@ -28,43 +29,46 @@ set xrange [0:5.831616]
 set xlabel 'simulated time (s)'
 set yrange [0:40]
 set ytics 10
+set format y '%g'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.9797667
+set tmargin at screen 0.985
 set bmargin at screen 0.7233333
 unset xlabel
 set format x ''
 set ylabel 'decode rows'
 plot DATA index 0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
      DATA index 0 using 1:2 with lines lc rgb '#0072b2' lw 1.4 notitle
-if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { print axes(1, '--') }
 set xrange [0:5.831616]
 set xlabel 'simulated time (s)'
 set yrange [0:60]
 set ytics 20
+set format y '%g'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.6831
+set tmargin at screen 0.6883333
 set bmargin at screen 0.4266667
 unset xlabel
 set format x ''
 set ylabel 'waiting'
 plot DATA index 1 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
      DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.4 notitle
-if (F eq 'svg') { print axes(2) }
+if (F eq 'svg') { print axes(2, '--') }
 set xrange [0:5.831616]
 set xlabel 'simulated time (s)'
 set yrange [0:100]
 set ytics 25
+set format y '%g'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.3864333
+set tmargin at screen 0.3916667
 set bmargin at screen 0.13
 set format x '%g'
 set ylabel 'pages used (%)'
 plot DATA index 2 using 1:3:4 with filledcurves lc rgb '#009e73' notitle, \
      DATA index 2 using 1:2 with lines lc rgb '#009e73' lw 1.4 notitle
-if (F eq 'svg') { print axes(3) }
+if (F eq 'svg') { print axes(3, '--') }
 unset multiplot
 if (F eq 'svg') { unset print }
 if (F ne 'dumb') { unset output }

@@ -5,9 +5,10 @@
 if (!exists("FORMATS")) FORMATS = 'png svg pdf'
 if (!exists("SUFFIX")) SUFFIX = ''
 DATA = 'launches.dat'
-axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
     GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
-    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 317)
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
 
 do for [F in FORMATS] {
 if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
@@ -28,7 +29,7 @@ set xrange [0:5.831616]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.8948
+set tmargin at screen 0.8440909
 set bmargin at screen 0.575
 unset xlabel
 set format x ''
@@ -43,7 +44,7 @@ plot \
     DATA index 2 using 1:2 with lines lc rgb '#e69f00' lw 2.6 title 'masked', \
     DATA index 3 using 1:2 with lines lc rgb '#0072b2' lw 1.9 title 'workqueue', \
     DATA index 4 using 1:2 with lines lc rgb '#56b4e9' lw 1.2 title 'workqueue-fused'
-if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { print axes(1, '-y') }
 set xrange [0:5.831616]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
@@ -60,7 +61,7 @@ plot \
     DATA index 5 using 1:(0):2 with filledcurves lc rgb '#000000' title 'single', \
     DATA index 5 using 1:4:5 with filledcurves lc rgb '#0072b2' title 'workqueue', \
     DATA index 5 using 1:5:6 with filledcurves lc rgb '#56b4e9' title 'workqueue-fused'
-if (F eq 'svg') { print axes(2) }
+if (F eq 'svg') { print axes(2, '--') }
 unset multiplot
 if (F eq 'svg') { unset print }
 if (F ne 'dumb') { unset output }

@@ -5,9 +5,10 @@
 if (!exists("FORMATS")) FORMATS = 'png svg pdf'
 if (!exists("SUFFIX")) SUFFIX = ''
 DATA = 'merge.dat'
-axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
     GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
-    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 221)
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
 
 do for [F in FORMATS] {
 if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
@@ -27,6 +28,7 @@ set xrange [0:5.831616]
 set xlabel 'simulated time (s)'
 set yrange [0:10]
 set ytics 2
+set format y '%g'
 set ylabel 'merge state per step, one layer (MiB)'
 plot \
     DATA index 0 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
@@ -37,7 +39,7 @@ plot \
     DATA index 1 using 1:2 with lines lc rgb '#e69f00' lw 1.6 title 'masked', \
     DATA index 2 using 1:2 with lines lc rgb '#0072b2' lw 1.1 title 'workqueue', \
     DATA index 3 using 1:2 with lines lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
-if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { print axes(1, '--') }
 if (F eq 'svg') { unset print }
 if (F ne 'dumb') { unset output }
 }

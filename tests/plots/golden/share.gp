@@ -5,9 +5,10 @@
 if (!exists("FORMATS")) FORMATS = 'png svg pdf'
 if (!exists("SUFFIX")) SUFFIX = ''
 DATA = 'share.dat'
-axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
     GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
-    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 221)
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
 
 do for [F in FORMATS] {
 if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
@@ -29,7 +30,7 @@ set format x '%.0b%B'
 set xtics 2,4
 set style fill solid 0.85 noborder
 set yrange [0:100]
-set tmargin at screen 0.83
+set tmargin at screen 0.80
 set bmargin at screen 0.18
 set lmargin at screen 0.14
 set rmargin at screen 0.52
@@ -40,7 +41,7 @@ plot \
     DATA index 0 using ($1*1.42):(0):($1*1.05):($1*1.9):(0):3 with boxxyerror lc rgb '#000000' title 'single', \
     DATA index 0 using ($1*1.42):5:($1*1.05):($1*1.9):5:6 with boxxyerror lc rgb '#0072b2' title 'workqueue', \
     DATA index 0 using ($1*1.42):6:($1*1.05):($1*1.9):6:7 with boxxyerror lc rgb '#56b4e9' title 'workqueue-fused'
-if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { print axes(1, 'x-') }
 set lmargin at screen 0.59
 set rmargin at screen 0.97
 unset ylabel
@@ -51,7 +52,7 @@ plot \
     DATA index 1 using ($1*1.42):(0):($1*1.05):($1*1.9):(0):3 with boxxyerror lc rgb '#000000' title 'single', \
     DATA index 1 using ($1*1.42):5:($1*1.05):($1*1.9):5:6 with boxxyerror lc rgb '#0072b2' title 'workqueue', \
     DATA index 1 using ($1*1.42):6:($1*1.05):($1*1.9):6:7 with boxxyerror lc rgb '#56b4e9' title 'workqueue-fused'
-if (F eq 'svg') { print axes(2) }
+if (F eq 'svg') { print axes(2, 'x-') }
 unset multiplot
 if (F eq 'svg') { unset print }
 if (F ne 'dumb') { unset output }

@@ -5,9 +5,10 @@
 if (!exists("FORMATS")) FORMATS = 'png svg pdf'
 if (!exists("SUFFIX")) SUFFIX = ''
 DATA = 'step-length.dat'
-axes(panel) = sprintf('%d %g %g %g %g %g %g %g %g %g %g', panel, \
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
     GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
-    GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_X_LOG, 202)
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
 
 do for [F in FORMATS] {
 if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
@@ -24,8 +25,9 @@ set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
 set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
 set style fill transparent solid 0.22 noborder
 set logscale x
-set xrange [*:*] noextend
 set format x '%g'
+set xtics (20, 50, 100, 200)
+set xrange [16.11232:415.3475]
 set xlabel 'length of a step (ms)'
 set yrange [0:1]
 set ylabel 'fraction of steps'
@@ -33,7 +35,7 @@ set key maxcols 1
 plot \
     DATA index 0 using 1:2 with lines lc rgb '#0072b2' lw 1.6 dt 1 title 'decode only (26 steps)', \
     DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.6 dt 2 title 'with prefill (34 steps)'
-if (F eq 'svg') { print axes(1) }
+if (F eq 'svg') { print axes(1, 'x-') }
 if (F eq 'svg') { unset print }
 if (F ne 'dumb') { unset output }
 }

@@ -103,6 +103,8 @@ typedef struct AttnCounts {
     double nonempty_fraction; /* tasks / (rows x kv_heads x largest split count) */
     int64_t kv_bytes;         /* 2 x sum(len) x kv_heads x d x element bytes */
     int64_t kv_bytes_touched; /* what the tasks make the kernel read, padding and page tails in */
+    int64_t longest_tokens;   /* sum over attention launches of the longest task, whole units, at
+                                 most the longest row; persistent: a CTA's share. For cost models */
     int64_t partial_slots;
     int64_t merge_state_bytes; /* partial_slots x G x (2 + d) x 4 */
 } AttnCounts;

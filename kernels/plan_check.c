@@ -114,6 +114,19 @@ static const char *check_counts(const Audit *a)
     const AttnPlan *plan = a->plan;
     const AttnCounts *c = &plan->counts;
     int64_t bytes = 0;
+    int64_t longest = 0;
+    for (int32_t i = 0; i < plan->n_launches; i++) {
+        int32_t most = 0;
+        for (int32_t t = 0; t < plan->launches[i].count; t++) {
+            if (plan->launches[i].kind == ATTN_LAUNCH_MERGE)
+                break;
+            const AttnTask *task = &plan->tasks[plan->launches[i].first + t];
+            most = task->end - task->begin > most ? task->end - task->begin : most;
+        }
+        longest += most;
+    }
+    if (c->longest_tokens < longest)
+        return "a task is longer than the counter says";
     for (int32_t i = 0; i < plan->n_tasks; i++)
         bytes += 4 * (int64_t)a->shape->head_dim * (plan->tasks[i].end - plan->tasks[i].begin);
     if (c->tasks != a->nonempty || c->grid_tasks != plan->n_tasks)

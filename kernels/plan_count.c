@@ -10,10 +10,15 @@ typedef struct Tally {
     int64_t tasks, slots, empty; /* `empty`: launched without an entry */
     int32_t launches, merge_launches;
     int32_t max_splits;
+    int64_t longest;        /* task of the launch in hand, in units */
+    int64_t longest_tokens; /* of the launches before */
 } Tally;
 
 static void tally_row(Tally *tally, int32_t asked, int32_t padded, int32_t units)
 {
+    const int64_t part = asked >= padded ? 1 : div_up(padded, asked);
+    const int64_t longest = part < units ? part : units;
+    tally->longest = longest > tally->longest ? longest : tally->longest;
     const int32_t n = split_nonempty(asked, padded, units);
     tally->tasks += n;
     tally->empty += n == 0;
@@ -36,6 +41,7 @@ static void tally_rows(Tally *tally, const AttnPlanConfig *config, const AttnSha
     }
     tally->merge_launches = config->route != ATTN_WORKQUEUE_FUSED && tally->slots > 0;
     tally->launches = 1 + tally->merge_launches;
+    tally->longest_tokens = tally->longest * unit;
 }
 
 static void tally_buckets(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,
@@ -57,6 +63,8 @@ static void tally_buckets(Tally *tally, const AttnPlanConfig *config, const Attn
         const int32_t merges = tally->slots > slots_before;
         tally->merge_launches += merges;
         tally->launches += 1 + merges;
+        tally->longest_tokens += tally->longest * unit;
+        tally->longest = 0;
     }
 }
 
@@ -75,6 +83,7 @@ static void tally_persistent(Tally *tally, const AttnPlanConfig *config, const A
     }
     tally->max_splits = 1;
     tally->launches = 1;
+    tally->longest_tokens = div_up(v, n) * config->tile;
     for (int32_t c = 1; c < n; c++) {
         const int64_t border = cta_begin(v, n, c);
         while (border >= row_end) {
@@ -137,6 +146,7 @@ AttnStatus attn_plan_count(AttnCounts *ret, const AttnPlanConfig *config, const 
     ret->nonempty_fraction = (double)ret->tasks / ((double)rows * (double)heads * tally.max_splits);
     ret->kv_bytes = 2 * entries * heads * shape->head_dim * 2;
     ret->kv_bytes_touched = ret->kv_bytes;
+    ret->longest_tokens = tally.longest_tokens;
     ret->partial_slots = tally.slots * each;
     ret->merge_state_bytes =
         ret->partial_slots * attn_group(shape) * (2 + (int64_t)shape->head_dim) * 4;

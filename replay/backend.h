@@ -21,22 +21,32 @@ typedef struct BackendConfig {
     AttnShape shape;
     gint64 pool_pages; /* highest page id + 1 */
     guint64 seed;
-    gint layers;        /* L launches share one plan; 1 */
-    gint threads;       /* cpu; 0 = all */
-    gint sms;           /* cuda: limit to N SMs; 0 = all */
-    gint tp;            /* cuda: tensor-parallel degree; 1 */
-    gint device;        /* cuda: ordinal */
-    gboolean graphs;    /* cuda: replay captured graphs */
+    gint layers;     /* L launches share one plan; 1 */
+    gint threads;    /* cpu; 0 = all */
+    gint sms;        /* cuda: limit to N SMs; 0 = all */
+    gint tp;         /* cuda: tensor-parallel degree; 1 */
+    gint device;     /* cuda: ordinal */
+    gboolean graphs; /* cuda: replay captured graphs */
     gboolean verify_launches;
 } BackendConfig;
 
-/* One execution of one step by one route: medians over `repeats`. Negative = not measured. */
+/* Contents of the pool and the queries are those of kernels/content.h under the config's seed: K
+ * and V by page id, a row's query by this key, on every backend. */
+static inline gint64 backend_query_key(guint64 request, guint32 length)
+{
+    return (gint64)(request << 24 ^ length);
+}
+
+/* One execution of one step by one route: medians over `repeats`. Negative = not measured. Times
+ * are of all `layers` launches-of-a-layer together. */
 typedef struct Execution {
     gint repeats;
-    double kernel_us, wall_us, plan_us;
+    double kernel_us; /* graph replay, or events around the launches alone */
+    double wall_us;   /* uploads, launches, synchronised */
+    double plan_us;   /* planning on the device and uploads */
     gint64 upload_bytes;
     gint copies, memsets;
-    gint64 launches_seen;  /* counted by the backend under verify_launches; -1 otherwise */
+    gint64 launches_seen; /* counted by the backend under verify_launches; -1 otherwise */
     gboolean checked;
     double max_abs_err, mean_abs_err;
 } Execution;
@@ -48,15 +58,19 @@ typedef struct BackendOps {
     gboolean executes; /* FALSE: counters */
     Backend *(*create)(const BackendConfig *config, GError **error);
     /* Why this backend was or was not chosen by `auto`: a sentence. TRUE when it can run here. */
-    gboolean (*available)(char **ret_why);
+    gboolean (*available)(const BackendConfig *config, char **ret_why);
+    gint default_repeats;
     /* CTAs (or threads) that run at once, for balanced splits. */
     gint (*workers)(Backend *self);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */
-    const char *(*refuses)(Backend *self, const RouteOps *route);
+    const char *(*refuses)(Backend *self, const Route *route);
     gboolean (*begin_step)(Backend *self, const Step *step, const StepRow *rows, guint32 n_rows,
                            GError **error);
-    /* Executes the step last begun. Peers get plan == NULL. `check`: compare with the reference. */
-    gboolean (*execute)(Backend *self, const RouteOps *route, const AttnPlan *plan, gint repeats,
+    /* Executes the step last begun. Peers get plan == NULL. `check`: compare with the reference.
+     * Called once a round with repeats = 1 where routes alternate, so it must be cheap to call
+     * again for the same step. wall_us and plan_us leave out the host's plan build, which the
+     * caller times and adds. */
+    gboolean (*execute)(Backend *self, const Route *route, const AttnPlan *plan, gint repeats,
                         gboolean check, Execution *ret, GError **error);
     /* Device name, driver, toolkit, clocks ... into the object under construction. */
     void (*describe)(Backend *self, JsonBuilder *builder);
@@ -67,6 +81,8 @@ struct Backend {
     const BackendOps *ops;
 };
 
+extern const BackendOps backend_counters, backend_cpu;
+extern const BackendOps backend_cuda;      /* backend_cuda.c, or its twin backend_cuda_fallback.c */
 extern const PluginInfo *const backends[]; /* each is a BackendOps; the order is `auto`'s order */
 void backend_free(Backend *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Backend, backend_free)

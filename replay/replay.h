@@ -1,8 +1,9 @@
 /* Replay: a steps file through a backend, a policy and the routes, into replay.csv.
  *
  * Every step is planned and counted for every route; the steps chosen by `execute` are executed by
- * every route (or by the chosen one alone), alternating, and checked against the fp64 reference every
- * `check_every` executed steps. Columns of replay.csv: DESIGN section 9, one line per (step, route).
+ * every route (or by the chosen one alone), alternating, and checked against the fp64 reference
+ * every `check_every` executed steps. Columns of replay.csv: DESIGN section 9, one line per (step,
+ * route).
  */
 #ifndef KV_REPLAY_REPLAY_H
 #define KV_REPLAY_REPLAY_H
@@ -15,18 +16,18 @@
 typedef enum { EXECUTE_SAMPLE, EXECUTE_ALL, EXECUTE_RANGE, EXECUTE_EVERY } ExecuteKind;
 
 typedef struct ReplayConfig {
-    PluginChoice backend;   /* of `backends`; info NULL = auto */
+    PluginChoice backend; /* of `backends`; info NULL = auto */
     PluginChoice policy;
     PluginChoice splits;
-    GPtrArray *routes;      /* PluginChoice *: candidates, in order */
+    GPtrArray *routes; /* PluginChoice *: candidates, in order */
     ExecuteKind execute;
     guint64 execute_a, execute_b; /* sample: a = count; range: [a, b); every: a = k */
-    guint64 from, to;       /* steps looked at at all: [from, to); to 0 = end */
-    gboolean chosen_only;   /* execute only the chosen route */
-    gint repeats;           /* >= 5 on a GPU; CPU default 1 */
-    gint check_every;       /* 1 = every executed step */
-    BackendConfig config;   /* shape is taken from the steps file */
-    char *profile;          /* device profile file; NULL = built-in guess, labelled */
+    guint64 from, to;             /* steps looked at at all: [from, to); to 0 = end */
+    gboolean chosen_only;         /* execute only the chosen route */
+    gint repeats;                 /* >= 5 on a GPU; CPU default 1 */
+    gint check_every;             /* 1 = every executed step */
+    BackendConfig config;         /* shape is taken from the steps file */
+    char *profile;                /* device profile file; NULL = built-in guess, labelled */
 } ReplayConfig;
 void replay_config_init(ReplayConfig *config);
 void replay_config_clear(ReplayConfig *config);
@@ -43,8 +44,8 @@ gboolean replay_result_correct(const ReplayResult *self);
 /* One line saying which backend was chosen and why. Free it. */
 char *replay_backend_line(const ReplayConfig *config, GError **error);
 
-/* `csv` may be NULL. An interruption ends after the step in hand, with INTERRUPTED; what was written
- * to csv is whole lines. */
+/* `csv` may be NULL. An interruption ends after the step in hand, with INTERRUPTED; what was
+ * written to csv is whole lines. */
 ReplayResult *replay_run(const ReplayConfig *config, StepsReader *steps, OutFile *csv,
                          Progress *progress, GError **error);
 

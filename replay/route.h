@@ -12,15 +12,46 @@
 typedef enum { ROUTE_BUILTIN, ROUTE_PEER } RouteKind;
 
 typedef struct RouteOps {
-    PluginInfo info; /* options: `buckets` takes width=, all built-in ones tile= */
+    PluginInfo info; /* its config is a RouteConfig, of which `options` names the keys that apply */
     RouteKind kind;
-    AttnRoute builtin; /* ROUTE_BUILTIN */
+    AttnRoute builtin;    /* ROUTE_BUILTIN */
     const char *launches; /* in words, for `list routes` */
 } RouteOps;
 
+/* One struct for all routes. 0 = the route's or the peer's own default. */
+typedef struct RouteConfig {
+    gint64 tile;   /* built-in: tokens */
+    gint64 width;  /* buckets: lengths are padded up to a multiple; 0 = exact lengths */
+    gint64 c0;     /* persistent: cost of a (row, KV head) in tiles; 0 = 12 at 256-byte entries */
+    gint64 split;  /* flashinfer-tc: tokens a split, a multiple of the page size */
+    gint64 factor; /* trtllm-xqa: times the processor count that it is told */
+} RouteConfig;
+
+/* A route as a run uses it. */
+typedef struct Route {
+    const RouteOps *ops;
+    RouteConfig config;
+    char *label; /* its name in replay.csv: the plain name, or with options where two share it */
+} Route;
+
 extern const PluginInfo *const routes[]; /* each is a RouteOps */
+const RouteOps *route_find(const char *name);
 
 /* `--splits`: "balanced[:min=...]" or "fixed:s=20". */
-extern const PluginInfo *const split_rules[];
+typedef struct SplitConfig {
+    gint64 s;          /* fixed */
+    gint64 min_tokens; /* balanced; 0 = the planner's default */
+} SplitConfig;
+
+typedef struct SplitOps {
+    PluginInfo info; /* config: a SplitConfig */
+    AttnSplitRule rule;
+} SplitOps;
+extern const PluginInfo *const split_rules[]; /* each is a SplitOps */
+
+/* The planner's configuration for a built-in route; workers = CTAs (or threads) that run at once.
+ */
+void route_plan_config(AttnPlanConfig *ret, const Route *route, const PluginChoice *splits,
+                       const AttnShape *shape, gint workers);
 
 #endif

@@ -18,6 +18,7 @@ static void assert_counts_equal(const AttnCounts *a, const AttnCounts *b)
     g_assert_cmpint(a->max_splits, ==, b->max_splits);
     g_assert_cmpfloat(a->nonempty_fraction, ==, b->nonempty_fraction);
     g_assert_cmpint(a->kv_bytes, ==, b->kv_bytes);
+    g_assert_cmpint(a->longest_tokens, ==, b->longest_tokens);
     g_assert_cmpint(a->partial_slots, ==, b->partial_slots);
     g_assert_cmpint(a->merge_state_bytes, ==, b->merge_state_bytes);
 }
@@ -202,6 +203,7 @@ static void test_balanced(void)
         longest = MAX(longest, plan.tasks[i].end - plan.tasks[i].begin);
     const double share = (8 * 50000.0 + 24 * 5000.0) * 8 / 132;
     g_assert_cmpfloat(longest, <, 0.27 * share);
+    g_assert_cmpint(plan.counts.longest_tokens, ==, longest);
 
     config.route = ATTN_PERSISTENT;
     check_one(&plan, &config, &llama, 32, ragged);

@@ -1,0 +1,124 @@
+#include "replay/route.h"
+
+#include <stddef.h>
+
+#define AT(field) offsetof(RouteConfig, field)
+#define TILE(def)                                                                                  \
+    {                                                                                              \
+        "tile", SPEC_INT, AT(tile), def, 1, 4096, NULL, "tokens a split is a multiple of"          \
+    }
+
+static const SpecOption tile_options[] = {TILE("32"), {0}};
+static const SpecOption bucket_options[] = {
+    TILE("32"),
+    {"width", SPEC_INT, AT(width), "0", 0, 1 << 24, NULL,
+     "tokens lengths are padded up to a multiple of; 0 = exact lengths"},
+    {0},
+};
+static const SpecOption persistent_options[] = {
+    TILE("16"),
+    {"c0", SPEC_INT, AT(c0), "0", 0, 4096, NULL,
+     "cost of a row and KV head, in tiles; 0 = 12 at 256-byte entries"},
+    {0},
+};
+static const SpecOption split_options[] = {
+    {"split", SPEC_INT, AT(split), "0", 0, 1 << 24, NULL, "tokens a split; 0 = the peer's own"},
+    {0},
+};
+static const SpecOption factor_options[] = {
+    {"factor", SPEC_INT, AT(factor), "1", 1, 64, NULL, "times the processor count it is told"},
+    {0},
+};
+
+#define BUILTIN(symbol, text, id, table, count, about)                                             \
+    static const RouteOps symbol = {                                                               \
+        .info = {text, about, table, sizeof(RouteConfig)},                                         \
+        .kind = ROUTE_BUILTIN,                                                                     \
+        .builtin = id,                                                                             \
+        .launches = count,                                                                         \
+    }
+#define PEER(symbol, text, table, about)                                                           \
+    static const RouteOps symbol = {                                                               \
+        .info = {text, about, table, sizeof(RouteConfig)},                                         \
+        .kind = ROUTE_PEER,                                                                        \
+        .launches = "its own",                                                                     \
+    }
+
+BUILTIN(route_single, "single", ATTN_SINGLE, tile_options, "1",
+        "one task per row and KV head, no split: the floor");
+BUILTIN(route_buckets, "buckets", ATTN_BUCKETS, bucket_options,
+        "2 per distinct length (1 where nothing is split)",
+        "a launch per length bucket, then its merge: the fan-out being studied");
+BUILTIN(route_masked, "masked", ATTN_MASKED, tile_options, "2",
+        "one rectangular (row, KV head, split) grid; empty splits write neutral states");
+BUILTIN(route_workqueue, "workqueue", ATTN_WORKQUEUE, tile_options, "2",
+        "a queue of non-empty tasks, then a segmented merge");
+BUILTIN(route_fused, "workqueue-fused", ATTN_WORKQUEUE_FUSED, tile_options, "1",
+        "the same queue; the last task of a row and KV head merges");
+BUILTIN(route_persistent, "persistent", ATTN_PERSISTENT, persistent_options, "1",
+        "as many workers as run at once, each an equal share of tiles; merge inside");
+PEER(route_flashinfer, "flashinfer", NULL, "FlashInfer's decode kernel (CUDA cores)");
+PEER(route_flashinfer_tc, "flashinfer-tc", split_options,
+     "FlashInfer's prefill kernel with one query (tensor cores)");
+PEER(route_flashinfer_batch, "flashinfer-batch", NULL, "FlashInfer's persistent BatchAttention");
+PEER(route_vllm_pa1, "vllm-pa1", NULL, "vLLM's paged attention, no split");
+PEER(route_vllm_pa2, "vllm-pa2", NULL, "vLLM's paged attention, split and reduced");
+PEER(route_xqa, "trtllm-xqa", factor_options, "TensorRT-LLM's XQA decode kernel");
+
+const PluginInfo *const routes[] = {
+    &route_single.info,
+    &route_buckets.info,
+    &route_masked.info,
+    &route_workqueue.info,
+    &route_fused.info,
+    &route_persistent.info,
+    &route_flashinfer.info,
+    &route_flashinfer_tc.info,
+    &route_flashinfer_batch.info,
+    &route_vllm_pa1.info,
+    &route_vllm_pa2.info,
+    &route_xqa.info,
+    NULL,
+};
+
+const RouteOps *route_find(const char *name)
+{
+    return (const RouteOps *)plugin_find(routes, name);
+}
+
+static const SpecOption fixed_options[] = {
+    {"s", SPEC_INT, offsetof(SplitConfig, s), NULL, 1, 1 << 20, NULL, "splits of every row"},
+    {0},
+};
+static const SpecOption balanced_options[] = {
+    {"min", SPEC_INT, offsetof(SplitConfig, min_tokens), "0", 0, 1 << 24, NULL,
+     "fewest tokens a task; 0 = 128 (persistent: 64)"},
+    {0},
+};
+static const SplitOps splits_balanced = {
+    .info = {"balanced", "tasks of nearly equal bytes, as many as run at once or a few times that",
+             balanced_options, sizeof(SplitConfig)},
+    .rule = ATTN_SPLITS_BALANCED,
+};
+static const SplitOps splits_fixed = {
+    .info = {"fixed", "the same number of splits for every row (as published)", fixed_options,
+             sizeof(SplitConfig)},
+    .rule = ATTN_SPLITS_FIXED,
+};
+const PluginInfo *const split_rules[] = {&splits_balanced.info, &splits_fixed.info, NULL};
+
+void route_plan_config(AttnPlanConfig *ret, const Route *route, const PluginChoice *splits,
+                       const AttnShape *shape, gint workers)
+{
+    attn_plan_config_init(ret, route->ops->builtin, workers);
+    const SplitConfig *split = splits->config;
+    ret->rule = ((const SplitOps *)splits->info)->rule;
+    if (ret->rule == ATTN_SPLITS_FIXED)
+        ret->s = (int32_t)split->s;
+    else if (split->min_tokens > 0)
+        ret->min_tokens = (int32_t)split->min_tokens;
+    ret->tile = (int32_t)route->config.tile;
+    ret->bucket_width = (int32_t)route->config.width;
+    /* The overhead of a pair is one of time, so in tiles it follows their bytes. */
+    ret->c0_tiles = route->config.c0 > 0 ? (int32_t)route->config.c0 : 12 * 128 / shape->head_dim;
+}

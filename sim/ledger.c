@@ -17,7 +17,7 @@ void ledger_scheduled(SimLedger *self, const Engine *e)
 {
     FILE *out = self->out;
     const StepPlan *p = &e->plan;
-    fprintf(out, "{\"step\":%" G_GUINT64_FORMAT ",\"sched\":[", e->tick);
+    fprintf(out, "{\"step\":%" G_GUINT64_FORMAT ",\"sched\":[", self->lines++);
     for (guint i = 0; i < p->entries->len; i++)
         print_entry(out, &g_array_index(p->entries, PlanEntry, i), i ? "," : "");
     fputs("],\"preempted\":[", out);

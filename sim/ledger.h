@@ -17,6 +17,7 @@
 
 typedef struct SimLedger {
     FILE *out; /* borrowed; write errors show when it is committed */
+    guint64 lines;
 } SimLedger;
 
 void ledger_scheduled(SimLedger *self, const Engine *engine);

@@ -128,7 +128,7 @@ static void summarise(SimMetrics *m, SimResult *r)
     }
 }
 
-const char *metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret)
+void metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret)
 {
     SimResult *r = &m->result;
     r->pages_end = pages_end;
@@ -141,13 +141,18 @@ const char *metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, S
         r->pages_filled_mean = (double)m->tokens_time / ((double)m->pages_time * page_size);
     summarise(m, r);
     *ret = *r;
+}
+
+const char *metrics_check(const SimMetrics *m)
+{
+    const SimResult *r = &m->result;
     if (r->requests != r->finished + r->refused)
         return "requests are not finished + refused";
     if (r->output_tokens != m->asked_output)
         return "output tokens are not the sum of the finished requests' outputs";
     if (log_hist_count(m->itl) != m->itl_expected)
         return "inter-token times are not one fewer than the output tokens";
-    if (pages_end != 0)
+    if (r->pages_end != 0)
         return "pages are still in use at the end";
     return NULL;
 }

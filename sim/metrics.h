@@ -44,7 +44,9 @@ static inline void metrics_step(SimMetrics *m, guint32 rows, guint64 pages, guin
     if (rows > m->result.rows_peak)
         m->result.rows_peak = rows;
 }
-/* Summaries, means and the checks of conservation: NULL, or what does not add up. */
-const char *metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret);
+/* Summaries and means. */
+void metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret);
+/* Conservation: NULL, or what does not add up. */
+const char *metrics_check(const SimMetrics *m);
 
 #endif

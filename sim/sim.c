@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#define LLAMA_8B_ENTRY_BYTES (2 * 32 * 8 * 128 * 2) /* K and V, layers, KV heads, head size, fp16  \
-                                                     */
+#define LLAMA_8B_ENTRY_BYTES                                                                       \
+    (2 * 32 * 8 * 128 * 2) /* K and V, layers, KV heads, head size, fp16                           \
+                            */
 
 void sim_config_init(SimConfig *config)
 {
@@ -61,7 +62,7 @@ gboolean sim_run(const SimConfig *config, RequestSource *source, StepClock *cloc
 gboolean sim_run_ledger(const SimConfig *config, RequestSource *source, StepClock *clock, FILE *out,
                         Progress *progress, SimResult *ret, GError **error)
 {
-    SimLedger ledger = {out};
+    SimLedger ledger = {.out = out};
     SimRun run = {config, source, clock, NULL, NULL, progress, &ledger};
     return run_any(&run, ret, error);
 }

@@ -10,9 +10,8 @@
 #include "base/error.h"
 #include "base/stored.h"
 
-#define FIRST_CAPACITY (256 * 1024) /* stays in the second-level cache */
-
-G_STATIC_ASSERT(FIRST_CAPACITY >= INPUT_PEEK);
+#define CAPACITY_MIN (4 * 1024)
+#define CAPACITY_USUAL (256 * 1024) /* stays in the second-level cache */
 
 struct Input {
     char *name;
@@ -29,12 +28,15 @@ struct Input {
     guint64 line;
 };
 
-static Input *make(const char *name)
+static Input *make(const char *name, gint64 size)
 {
     Input *self = g_new0(Input, 1);
     self->name = g_strdup(name);
-    self->size = -1;
-    self->capacity = FIRST_CAPACITY;
+    self->size = size;
+    self->capacity =
+        CAPACITY_USUAL; /* a small file fits a small buffer, with a byte to see its end */
+    if (size >= 0 && size < CAPACITY_USUAL)
+        self->capacity = MAX((gsize)size + 1, CAPACITY_MIN);
     self->buffer = g_malloc(self->capacity + 1);
     self->nul_at = G_MAXSIZE;
     return self;
@@ -70,16 +72,14 @@ Input *input_open(const char *path, GError **error)
     int fd = standard ? STDIN_FILENO : open_file(path, &size, error);
     if (fd < 0)
         return NULL;
-    Input *self = make(standard ? "standard input" : path);
-    self->size = size;
+    Input *self = make(standard ? "standard input" : path, size);
     self->stored = stored_new_fd(self->name, fd);
     return self;
 }
 
 Input *input_open_memory(const char *name, const void *data, gsize size)
 {
-    Input *self = make(name);
-    self->size = (gint64)size;
+    Input *self = make(name, (gint64)size);
     self->stored = stored_new_memory(self->name, data, size);
     return self;
 }

@@ -1,4 +1,5 @@
-/* Stands in for libFuzzer: driver CORPUS-FOLDER [MUTATIONS]. Speaks TAP, one line a corpus file. */
+/* Stands in for libFuzzer: driver FOLDER...; speaks TAP, one line a corpus file. Folders are
+ * walked. */
 #include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
-#define DEFAULT_MUTATIONS 300
+#define MUTATIONS 300
 #define CUTS 64
 
 /* An exact-sized copy, so that a read past the end is a read past an allocation. Never NULL. */
@@ -52,12 +53,12 @@ static void mutate(RngStream *s, GByteArray *bytes)
     }
 }
 
-static void run_file(const guint8 *data, gsize size, guint64 entity, guint64 mutations)
+static void run_file(const guint8 *data, gsize size, guint64 entity)
 {
     feed(data, size);
     for (guint i = 0; i < CUTS; i++)
         feed(data, size * i / CUTS);
-    for (guint64 m = 0; m < mutations; m++) {
+    for (guint64 m = 0; m < MUTATIONS; m++) {
         RngStream s;
         rng_init(&s, entity, RNG_TEST, m, 0);
         g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -69,35 +70,49 @@ static void run_file(const guint8 *data, gsize size, guint64 entity, guint64 mut
     }
 }
 
-static int compare_names(gconstpointer a, gconstpointer b)
+/* Appends the paths of all files under `path`; FALSE when it is not there. */
+static gboolean collect(const char *path, GPtrArray *files)
+{
+    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
+    if (folder == NULL) {
+        g_ptr_array_add(files, g_strdup(path));
+        return g_file_test(path, G_FILE_TEST_IS_REGULAR);
+    }
+    for (const char *name; (name = g_dir_read_name(folder)) != NULL;) {
+        g_autofree char *below = g_build_filename(path, name, NULL);
+        if (!collect(below, files))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static int compare_paths(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 int main(int argc, char **argv)
 {
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    guint64 mutations = argc > 2 ? g_ascii_strtoull(argv[2], NULL, 10) : DEFAULT_MUTATIONS;
-    g_autoptr(GDir) folder = argc > 1 ? g_dir_open(argv[1], 0, NULL) : NULL;
-    if (folder == NULL) {
-        fprintf(stderr, "usage: %s CORPUS-FOLDER [MUTATIONS]\n", argv[0]);
-        return 2;
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 1; i < argc; i++) {
+        if (!collect(argv[i], files)) {
+            fprintf(stderr, "%s: no such corpus\n", argv[i]);
+            return 2;
+        }
     }
-    for (const char *name; (name = g_dir_read_name(folder)) != NULL;)
-        g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, compare_names);
-    for (guint i = 0; i < names->len; i++) {
-        const char *name = g_ptr_array_index(names, i);
-        g_autofree char *path = g_build_filename(argv[1], name, NULL);
+    g_ptr_array_sort(files, compare_paths);
+    printf("1..%u\n", files->len);
+    for (guint i = 0; i < files->len; i++) {
+        const char *path = g_ptr_array_index(files, i);
+        g_autofree char *name = g_path_get_basename(path);
         g_autofree char *text = NULL;
         gsize size;
         if (!g_file_get_contents(path, &text, &size, NULL))
             return 1;
-        printf("# %s\n", name); /* the last one named is the one that crashed */
+        printf("# %s\n", path); /* the last one named is the one that crashed */
         fflush(stdout);
-        run_file((const guint8 *)text, size, i, mutations);
+        run_file((const guint8 *)text, size, i);
         printf("ok %u %s\n", i + 1, name);
     }
-    printf("1..%u\n", names->len);
-    return names->len > 0 ? 0 : 1;
+    return files->len > 0 ? 0 : 1;
 }

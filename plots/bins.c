@@ -122,6 +122,11 @@ kv_ns time_bins_width(const TimeBins *self)
     return self->width;
 }
 
+kv_ns time_bins_origin(const TimeBins *self)
+{
+    return self->origin;
+}
+
 guint time_bins_count(const TimeBins *self)
 {
     return self->used;

@@ -31,6 +31,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TimeBins, time_bins_free)
  * one counts in the first bin. */
 void time_bins_add(TimeBins *self, kv_ns start, kv_ns end, const double *values);
 kv_ns time_bins_width(const TimeBins *self);
+kv_ns time_bins_origin(const TimeBins *self);
 guint time_bins_count(const TimeBins *self); /* bins up to the last one with a sample */
 /* The cells [n_series] of bin i, or NULL where the bin has no sample. */
 const Cell *time_bins_get(const TimeBins *self, guint i, kv_ns *ret_first, kv_ns *ret_last,

@@ -52,7 +52,7 @@ static void write_head(Picture *self, const char *summary, double width, double 
                 "if (F eq 'dumb') { set terminal dumb size 79,%u noenhanced } "
                 "else { set output '%s.'.F.SUFFIX }\n"
                 "if (F eq 'svg') { set print '%s.axes'.SUFFIX }\n"
-                "reset\n"
+                "reset\nPS = F eq 'png' ? 3 : 1\n"
                 "set border 3 linewidth 0.6\n"
                 "set tics nomirror scale 0.5\n"
                 "set grid back linewidth 0.4 linecolor rgb '#d8d8d8'\n"
@@ -168,6 +168,13 @@ const char *picture_number(Picture *self, double value)
     GString *text = g_string_new(NULL);
     append_real(text, value);
     char *result = g_string_free(text, FALSE);
+    g_ptr_array_add(self->literals, result);
+    return result;
+}
+
+const char *picture_scaled(Picture *self, guint power, const char *unit)
+{
+    char *result = g_strdup_printf("%u%s", 1u << power, unit);
     g_ptr_array_add(self->literals, result);
     return result;
 }

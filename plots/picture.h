@@ -53,6 +53,8 @@ void picture_add(Picture *self, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Owned by the picture. */
 const char *picture_text(Picture *self, const char *text); /* a gnuplot literal, quotes included */
 const char *picture_number(Picture *self, double value);
+/* "2^power UNIT" for tic labels: (9, "") = "512", (3, "Ki") = "8Ki". Owned by the picture. */
+const char *picture_scaled(Picture *self, guint power, const char *unit);
 typedef enum { PICTURE_LINEAR = 0, PICTURE_LOG_X = 1, PICTURE_LOG_Y = 2 } PictureAxes;
 /* Call after each panel's plot command: notes where its axes are. */
 void picture_panel_done(Picture *self, PictureAxes axes);

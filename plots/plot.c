@@ -134,8 +134,10 @@ void plot_y_from_zero(Picture *p, double max, guint tics, gboolean whole)
 
 void plot_log_tics(Picture *p, char axis, double min, double max)
 {
-    static const double steps[] = {1, 2, 5};
-    guint used = max / min > 200 ? 1 : 3;
+    static const double fine[] = {1, 1.5, 2, 3, 4, 5, 6, 8}, usual[] = {1, 2, 5};
+    gboolean narrow = max / min <= 6;
+    const double *steps = narrow ? fine : usual;
+    guint used = narrow ? G_N_ELEMENTS(fine) : max / min > 200 ? 1 : G_N_ELEMENTS(usual);
     picture_add(p, "set logscale %c\nset format %c '%%g'\nset %ctics (", axis, axis, axis);
     gboolean begun = FALSE;
     for (double decade = pow(10, floor(log10(min))); decade <= max; decade *= 10)
@@ -154,6 +156,15 @@ void plot_key_room(Picture *p, guint entries, guint columns, double height, guin
 {
     guint rows = (entries + columns - 1) / columns;
     p->key_room = (0.135 * rows + 0.06) / (height * 0.82 / panels);
+}
+
+void plot_place(Picture *p, double left, double right, double bottom, double top)
+{
+    picture_add(p,
+                "set lmargin at screen %s\nset rmargin at screen %s\n"
+                "set bmargin at screen %s\nset tmargin at screen %s\n",
+                picture_number(p, left), picture_number(p, right), picture_number(p, bottom),
+                picture_number(p, top));
 }
 
 void plot_multi_begin(Picture *p)

@@ -60,6 +60,8 @@ void plot_log_tics(Picture *p, char axis, double min, double max);
 /* Keeps room above the first panel for a key of so many entries. `height` of the picture in inch.
  */
 void plot_key_room(Picture *p, guint entries, guint columns, double height, guint panels);
+/* Where a panel's axes lie, in fractions of the picture from its lower left corner. */
+void plot_place(Picture *p, double left, double right, double bottom, double top);
 /* `n` panels under one another: begins panel i (from 0), with margins that line the axes up. The
  * x labels are left to the last one. */
 void plot_multi_begin(Picture *p);

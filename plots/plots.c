@@ -7,10 +7,27 @@
 #include "plots/gnuplot.h"
 #include "plots/plot.h"
 
+// clang-format off
 const PluginInfo *const plots[] = {
-    &plot_launches.info,    &plot_merge.info, &plot_batch.info,
-    &plot_step_length.info, &plot_share.info, NULL,
+    &plot_launches.info,
+    &plot_merge.info,
+    &plot_batch.info,
+    &plot_step_length.info,
+    &plot_share.info,
+    &plot_tasks.info,
+    &plot_breakdown.info,
+    &plot_roof.info,
+    &plot_composition.info,
+    &plot_pool.info,
+    &plot_latency.info,
+    &plot_regions.info,
+    &plot_regret.info,
+    &plot_traffic.info,
+    &plot_workload.info,
+    &plot_compare.info,
+    NULL,
 };
+// clang-format on
 
 typedef struct Drawing {
     const PlotRequest *request;

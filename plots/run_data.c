@@ -11,6 +11,12 @@ guint run_grid_index(double x)
     return x >= 2 ? (guint)MIN(floor(log2(x) + 1e-9), RUN_GRID - 1) : 0;
 }
 
+guint run_half_octave(gint64 tokens)
+{
+    double at = tokens > 1 ? floor(2 * log2((double)tokens) + 1e-9) : 0;
+    return (guint)MIN(at, RUN_LENGTH_CELLS - 1);
+}
+
 static gboolean read_summary(RunData *self, const char *path, GError **error)
 {
     g_autoptr(JsonParser) parser = json_parser_new();
@@ -95,6 +101,8 @@ static gboolean read_folder_head(RunData *self, GError **error)
 static gboolean read_folder(RunData *self, Progress *progress, GError **error)
 {
     return read_folder_head(self, error) &&
+           (self->steps_path == NULL ||
+            run_data_read_steps(self, self->steps_path, progress, error)) &&
            (self->replay_path == NULL ||
             run_data_read_replay(self, self->replay_path, progress, error)) &&
            (self->requests_path == NULL ||
@@ -159,6 +167,7 @@ void run_data_free(RunData *self)
         route_free(g_ptr_array_index(self->routes, i));
     g_ptr_array_unref(self->routes);
     requests_free(self->requests);
+    steps_data_free(self->steps_data);
     time_bins_free(self->step_bins);
     time_bins_free(self->chosen_bins);
     log_hist_free(self->decode_ns);

@@ -20,7 +20,8 @@
 
 #define RUN_TIME_BINS 400 /* enough for one pixel in three at column width */
 #define RUN_MAX_ROUTES 32
-#define RUN_GRID 24 /* powers of two of batch size and of length */
+#define RUN_LENGTH_CELLS 44 /* half octaves of a length, up to 4 M */
+#define RUN_GRID 24         /* powers of two of batch size and of length */
 
 /* Series of the step bins. */
 typedef enum {
@@ -42,6 +43,7 @@ typedef enum {
     ROUTE_MERGE_LAUNCHES,
     ROUTE_TASKS,
     ROUTE_NONEMPTY,
+    ROUTE_SPLITS, /* tasks / (rows x KV heads); NaN where the KV heads are not known */
     ROUTE_KV_BYTES,
     ROUTE_MERGE_STATE,
     ROUTE_MERGE_RATIO, /* merge traffic / KV bytes */
@@ -62,6 +64,7 @@ typedef struct RouteData {
     guint64 fastest[RUN_GRID][RUN_GRID];
 } RouteData;
 
+#define RUN_MAX_TURNS 64
 typedef struct RequestData {
     guint64 n, refused;
     Sampler *ttft, *tpot, *e2e, *queue; /* ns */
@@ -69,9 +72,20 @@ typedef struct RequestData {
     TimeBins *arrivals; /* one series: 1 a request */
     guint64 *turns;     /* [RUN_MAX_TURNS] requests that were turn k of a session */
     guint64 preempted;
-    guint64 scatter[RUN_GRID * 2][RUN_GRID * 2]; /* [prompt][output], half octaves */
+    guint64 scatter[RUN_LENGTH_CELLS][RUN_LENGTH_CELLS]; /* [prompt][output], half octaves */
 } RequestData;
-#define RUN_MAX_TURNS 64
+
+/* What the steps file adds: NULL where there is none. */
+#define RUN_PAGE_CELLS 96 /* equal ranges of page ids */
+#define RUN_MAP_BINS 200
+typedef struct StepsData {
+    guint64 steps, pool_pages, pages_per_cell;
+    kv_ns first, last;
+    TimeBins *lengths; /* [RUN_LENGTH_CELLS] decode rows of that length */
+    TimeBins *pages;   /* [RUN_PAGE_CELLS] share of the range that decode rows hold */
+    TimeBins *fill;    /* pages used / pool pages; tokens held / (pages used x page size) */
+} StepsData;
+void steps_data_free(StepsData *self);
 
 typedef struct RunData {
     char *folder;                                   /* as given */
@@ -88,6 +102,8 @@ typedef struct RunData {
     LogHist *decode_ns, *mixed_ns; /* step lengths, without and with prefill */
     GPtrArray *routes;             /* RouteData *, in order of appearance */
     double regret_us, best_us;     /* over `compared` */
+    StepsData *steps_data;         /* NULL where there is no steps file */
+    double kv_heads;               /* 0 = not known */
     RequestData *requests;         /* NULL where there is none */
     char *sweep_path, *bench_path; /* CSV files to be read by their pictures; NULL */
 } RunData;
@@ -110,6 +126,8 @@ double run_data_pool_pages(const RunData *self);
 gboolean run_data_read_replay(RunData *self, const char *path, Progress *progress, GError **error);
 gboolean run_data_read_requests(RunData *self, const char *path, Progress *progress,
                                 GError **error);
-guint run_grid_index(double x); /* floor(log2 x), clamped */
+gboolean run_data_read_steps(RunData *self, const char *path, Progress *progress, GError **error);
+guint run_grid_index(double x);       /* floor(log2 x), clamped */
+guint run_half_octave(gint64 tokens); /* floor(2 log2 x), clamped to RUN_LENGTH_CELLS */
 
 #endif

@@ -209,6 +209,16 @@ static void add_route_line(Reader *r, int index, const double value[N_ROUTE_SERI
     cell_add(&route->part[2], isnan(rest) ? rest : MAX(rest, 0));
 }
 
+/* The single route has one task a (row, KV head): that tells the KV heads of a lone replay.csv. */
+static double splits(Reader *r, const char *name, double tasks)
+{
+    if (r->run->kv_heads <= 0 && strcmp(name, "single") == 0)
+        r->run->kv_heads = tasks / (double)r->n_rows;
+    if (r->run->kv_heads <= 0)
+        return (double)NAN;
+    return tasks / ((double)r->n_rows * r->run->kv_heads);
+}
+
 static gboolean read_line(Reader *r, GError **error)
 {
     gint64 step;
@@ -232,6 +242,7 @@ static gboolean read_line(Reader *r, GError **error)
     if (!read_route_values(r, value, error) ||
         !csv_rows_int_or(r->rows, r->at[C_CHOSEN], 0, &chosen, error))
         return FALSE;
+    value[ROUTE_SPLITS] = splits(r, name, value[ROUTE_TASKS]);
     if (chosen != 0) {
         RouteData *route = g_ptr_array_index(r->run->routes, index);
         route->chosen[run_grid_index((double)r->n_rows)][run_grid_index((double)r->max_len)]++;

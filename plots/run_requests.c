@@ -1,7 +1,6 @@
 /* requests.csv into RunData: latencies, lengths, arrivals, turns. */
 #include "plots/run_data.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "plots/csv_rows.h"
@@ -34,15 +33,9 @@ static RequestData *requests_new(void)
     self->queue = sampler_new(EXACT_LIMIT);
     self->prompt = sampler_new(EXACT_LIMIT);
     self->output = sampler_new(EXACT_LIMIT);
-    self->arrivals = time_bins_new(1, RUN_TIME_BINS);
+    self->arrivals = time_bins_new(1, RUN_TIME_BINS / 4);
     self->turns = g_new0(guint64, RUN_MAX_TURNS);
     return self;
-}
-
-static guint half_octave(gint64 tokens)
-{
-    double at = tokens > 1 ? floor(2 * log2((double)tokens) + 1e-9) : 0;
-    return (guint)MIN(at, RUN_GRID * 2 - 1);
 }
 
 static void add_latencies(RequestData *self, const gint64 v[N_COLUMNS])
@@ -76,7 +69,7 @@ static gboolean read_line(RequestData *self, const CsvRows *rows, const int at[N
     time_bins_add(self->arrivals, v[C_ARRIVAL], v[C_ARRIVAL], &one);
     sampler_add(self->prompt, MAX(v[C_PROMPT], 0));
     sampler_add(self->output, MAX(v[C_OUTPUT], 0));
-    self->scatter[half_octave(v[C_PROMPT])][half_octave(v[C_OUTPUT])]++;
+    self->scatter[run_half_octave(v[C_PROMPT])][run_half_octave(v[C_OUTPUT])]++;
     if (csv_rows_text(rows, at[C_SESSION])[0] != '\0')
         self->turns[CLAMP(v[C_TURN], 0, RUN_MAX_TURNS - 1)]++;
     self->preempted += v[C_PREEMPTIONS] > 0;

@@ -19,6 +19,7 @@ if (F eq 'pdf') { set terminal pdfcairo size 3.5in,3.3in font 'sans,7.5' fontsca
 if (F eq 'dumb') { set terminal dumb size 79,30 noenhanced } else { set output 'launches.'.F.SUFFIX }
 if (F eq 'svg') { set print 'launches.axes'.SUFFIX }
 reset
+PS = F eq 'png' ? 3 : 1
 set border 3 linewidth 0.6
 set tics nomirror scale 0.5
 set grid back linewidth 0.4 linecolor rgb '#d8d8d8'

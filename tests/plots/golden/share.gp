@@ -19,6 +19,7 @@ if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.3in font 'sans,7.5' fontsca
 if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'share.'.F.SUFFIX }
 if (F eq 'svg') { set print 'share.axes'.SUFFIX }
 reset
+PS = F eq 'png' ? 3 : 1
 set border 3 linewidth 0.6
 set tics nomirror scale 0.5
 set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
@@ -30,13 +31,13 @@ set format x '%.0b%B'
 set xtics 2,4
 set style fill solid 0.85 noborder
 set yrange [0:100]
-set tmargin at screen 0.80
+set tmargin at screen 0.84
 set bmargin at screen 0.18
 set lmargin at screen 0.14
 set rmargin at screen 0.52
 set ylabel 'share of steps (%)'
 set xlabel 'decode rows in the step'
-set key at screen 0.55,0.985 center top
+set key at screen 0.56,0.99 center top vertical maxrows 2 width 0
 plot \
     DATA index 0 using ($1*1.42):(0):($1*1.05):($1*1.9):(0):3 with boxxyerror lc rgb '#000000' title 'single', \
     DATA index 0 using ($1*1.42):5:($1*1.05):($1*1.9):5:6 with boxxyerror lc rgb '#0072b2' title 'workqueue', \

@@ -1,0 +1,44 @@
+# latency: distributions of TTFT, TPOT, queueing and end to end
+# Redraw:  gnuplot latency.gp        (data: latency.dat)
+# As text: gnuplot -e "FORMATS='dumb'" latency.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'latency.dat'
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 1050,690 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 336,221 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'latency.'.F.SUFFIX }
+if (F eq 'svg') { set print 'latency.axes'.SUFFIX }
+reset
+PS = F eq 'png' ? 3 : 1
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set logscale x
+set format x '%g'
+set xtics (0.01, 0.1, 1)
+set xrange [0.005785728:5.021416]
+set xlabel 'time (s)'
+set yrange [0:1.02]
+set ylabel 'fraction of requests'
+plot \
+    DATA index 0 using 1:2 with lines lc rgb '#0072b2' lw 1.5 dt 1 title 'TPOT', \
+    DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.5 dt 2 title 'TTFT', \
+    DATA index 2 using 1:2 with lines lc rgb '#009e73' lw 1.5 dt 3 title 'queueing', \
+    DATA index 3 using 1:2 with lines lc rgb '#e69f00' lw 1.5 dt 1 title 'end to end', \
+    DATA index 4 using 1:2 with points pt 7 ps 0.45*PS lc rgb '#cc79a7' title 'ITL, pooled'
+if (F eq 'svg') { print axes(1, 'x-') }
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

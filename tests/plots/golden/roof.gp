@@ -1,0 +1,53 @@
+# roof: KV read rate of each route against the measured roof
+# Redraw:  gnuplot roof.gp        (data: roof.dat)
+# As text: gnuplot -e "FORMATS='dumb'" roof.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'roof.dat'
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 1050,720 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 336,230 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.4in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'roof.'.F.SUFFIX }
+if (F eq 'svg') { set print 'roof.axes'.SUFFIX }
+reset
+PS = F eq 'png' ? 3 : 1
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set logscale x
+set format x '%g'
+set xtics (1, 10, 100)
+set xrange [0.4126518:153.5435]
+set yrange [0:400]
+set ytics 100
+set format y '%g'
+set style fill transparent solid 0.12 noborder
+set xlabel 'KV bytes of the step, one layer (MiB)'
+set ylabel 'KV bytes / kernel time (GB/s)'
+plot \
+    DATA index 0 using 1:3:4 with filledcurves lc rgb '#000000' notitle, \
+    DATA index 1 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+    DATA index 2 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
+    DATA index 3 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+    DATA index 4 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
+    DATA index 0 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#000000' lw 2.6 title 'single', \
+    DATA index 1 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#d55e00' lw 2.1 title 'buckets', \
+    DATA index 2 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#e69f00' lw 1.6 title 'masked', \
+    DATA index 3 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#0072b2' lw 1.1 title 'workqueue', \
+    DATA index 4 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused', \
+    345 with lines lc rgb '#000000' lw 1 dt 2 title 'measured read rate'
+if (F eq 'svg') { print axes(1, 'x-') }
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

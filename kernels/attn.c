@@ -60,29 +60,44 @@ static uint16_t to_half(AttnDtype dtype, float f)
     return dtype == ATTN_F16 ? attn_f32_to_f16(f) : attn_f32_to_bf16(f);
 }
 
-static void fill_entry(const AttnShape *s, uint64_t key, uint16_t *to)
+/* The 1021 values that an element can take, by lane sum. */
+typedef struct Values {
+    uint16_t half[2 * ATTN_CONTENT_MEAN + 1];
+} Values;
+
+static void values_init(Values *values, AttnDtype dtype)
+{
+    for (uint64_t sum = 0; sum <= 2 * ATTN_CONTENT_MEAN; sum++)
+        values->half[sum] = to_half(dtype, attn_content_value(sum, 0));
+}
+
+static void fill_entry(const AttnShape *s, const Values *values, uint64_t key, uint16_t *to)
 {
     for (int32_t j = 0; j < s->head_dim / 4; j++) {
         const uint64_t lanes = attn_content_lanes(key, (uint32_t)j);
-        for (uint32_t k = 0; k < 4; k++)
-            to[4 * j + (int32_t)k] = to_half(s->dtype, attn_content_value(lanes, k));
+        for (int32_t k = 0; k < 4; k++)
+            to[4 * j + k] = values->half[lanes >> (16 * k) & 0xffff];
     }
 }
 
 void attn_fill_page(const AttnShape *s, const AttnPool *pool, uint64_t seed, int64_t page)
 {
+    Values values;
+    values_init(&values, s->dtype);
     for (int which = 0; which < 2; which++) {
         uint16_t *base = (uint16_t *)(which == 0 ? pool->k : pool->v) + page * pool->page_stride;
         for (int32_t h = 0; h < s->kv_heads; h++)
             for (int32_t t = 0; t < s->page_size; t++)
-                fill_entry(s, attn_content_key(seed, which, page, h, t),
+                fill_entry(s, &values, attn_content_key(seed, which, page, h, t),
                            base + (int64_t)h * pool->head_stride + (int64_t)t * pool->token_stride);
     }
 }
 
 void attn_fill_query(const AttnShape *s, uint64_t seed, int64_t row_key, void *q)
 {
+    Values values;
+    values_init(&values, s->dtype);
     for (int32_t h = 0; h < s->q_heads; h++)
-        fill_entry(s, attn_content_key(seed, 2, row_key, h, 0),
+        fill_entry(s, &values, attn_content_key(seed, 2, row_key, h, 0),
                    (uint16_t *)q + (int64_t)h * s->head_dim);
 }

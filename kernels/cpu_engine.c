@@ -285,6 +285,52 @@ AttnStatus attn_cpu_run(AttnCpu *self, const AttnShape *shape, const AttnPool *p
     return ATTN_OK;
 }
 
+typedef struct Referring {
+    const AttnShape *shape;
+    const AttnPool *pool;
+    const AttnBatch *batch;
+    double *ret;
+    _Atomic int failed;
+} Referring;
+
+static void item_reference(void *context, int64_t i, int thread)
+{
+    (void)thread;
+    Referring *r = context;
+    double *to = r->ret + i * r->shape->q_heads * r->shape->head_dim;
+    if (attn_reference_row(r->shape, r->pool, r->batch, (int32_t)i, to) != ATTN_OK)
+        r->failed = 1;
+}
+
+AttnStatus attn_cpu_reference(AttnCpu *self, const AttnShape *shape, const AttnPool *pool,
+                              const AttnBatch *batch, double *ret)
+{
+    Referring r = {.shape = shape, .pool = pool, .batch = batch, .ret = ret};
+    cpu_pool_run(self->pool, item_reference, &r, batch->rows);
+    return r.failed ? ATTN_NO_MEMORY : ATTN_OK;
+}
+
+typedef struct Filling {
+    const AttnShape *shape;
+    const AttnPool *pool;
+    uint64_t seed;
+    const int32_t *pages;
+} Filling;
+
+static void item_fill(void *context, int64_t i, int thread)
+{
+    (void)thread;
+    const Filling *f = context;
+    attn_fill_page(f->shape, f->pool, f->seed, f->pages[i]);
+}
+
+void attn_cpu_fill_pages(AttnCpu *self, const AttnShape *shape, const AttnPool *pool, uint64_t seed,
+                         const int32_t *pages, int64_t n)
+{
+    Filling f = {shape, pool, seed, pages};
+    cpu_pool_run(self->pool, item_fill, &f, n);
+}
+
 typedef struct Reading {
     const TileOps *ops;
     const char *data;

@@ -24,6 +24,12 @@ bool attn_cpu_force_isa(AttnCpu *self, const char *name);
  * `partials` must hold plan->counts.partial_slots slots. */
 AttnStatus attn_cpu_run(AttnCpu *self, const AttnShape *shape, const AttnPool *pool,
                         const AttnBatch *batch, const AttnPlan *plan, AttnPartials *partials);
+/* With all threads: the fp64 reference of a whole batch, ret[rows][q_heads][head_dim]; contents of
+ * the pages listed (kernels/content.h). */
+AttnStatus attn_cpu_reference(AttnCpu *self, const AttnShape *shape, const AttnPool *pool,
+                              const AttnBatch *batch, double *ret);
+void attn_cpu_fill_pages(AttnCpu *self, const AttnShape *shape, const AttnPool *pool, uint64_t seed,
+                         const int32_t *pages, int64_t n);
 /* Streaming read rate of the machine with this engine's threads, bytes/s: sums `bytes` of memory.
  */
 double attn_cpu_read_rate(AttnCpu *self, const void *data, int64_t bytes, int repeats);

@@ -46,10 +46,18 @@ typedef struct Execution {
     double plan_us;   /* planning on the device and uploads */
     gint64 upload_bytes;
     gint copies, memsets;
-    gint64 launches_seen; /* counted by the backend under verify_launches; -1 otherwise */
+    gint64 launches_seen; /* kernel launches of one layer: counted under verify_launches, or a
+                             peer's own figure; -1 = not known */
     gboolean checked;
     double max_abs_err, mean_abs_err;
 } Execution;
+
+/* Largest and mean absolute difference of `n` halves from `want`; NaN anywhere gives NaN. */
+void backend_errors(AttnDtype dtype, const void *out, const double *want, gsize n, double *ret_max,
+                    double *ret_mean);
+/* The gate, by dtype: fp16 max < 2e-3 and mean < 3e-4; bf16, whose outputs are rounded 8 times as
+ * coarsely, 8 times that. NaN never passes. */
+gboolean backend_errors_pass(AttnDtype dtype, double max, double mean);
 
 typedef struct Backend Backend;
 
@@ -60,7 +68,7 @@ typedef struct BackendOps {
     /* Why this backend was or was not chosen by `auto`: a sentence. TRUE when it can run here. */
     gboolean (*available)(const BackendConfig *config, char **ret_why);
     gint default_repeats;
-    /* CTAs (or threads) that run at once, for balanced splits. */
+    /* CTAs (or threads) that run at once, for balanced splits; 0 = take the device profile's. */
     gint (*workers)(Backend *self);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */
     const char *(*refuses)(Backend *self, const Route *route);
@@ -84,6 +92,9 @@ struct Backend {
 extern const BackendOps backend_counters, backend_cpu;
 extern const BackendOps backend_cuda;      /* backend_cuda.c, or its twin backend_cuda_fallback.c */
 extern const PluginInfo *const backends[]; /* each is a BackendOps; the order is `auto`'s order */
+/* The backend named, or the first that can run here; *ret_reason says why, in words. Free it. */
+const BackendOps *backend_choose(const PluginInfo *named, const BackendConfig *config,
+                                 char **ret_reason);
 void backend_free(Backend *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Backend, backend_free)
 

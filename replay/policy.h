@@ -7,6 +7,7 @@
 #define KV_REPLAY_POLICY_H
 
 #include "base/spec.h"
+#include "replay/profile.h"
 #include "replay/route.h"
 
 typedef struct StepFeatures {
@@ -19,20 +20,24 @@ typedef struct StepFeatures {
 } StepFeatures;
 
 typedef struct Candidate {
-    const RouteOps *route;
-    AttnCounts counts;
+    const Route *route;
+    AttnCounts counts;  /* of a peer: bytes alone */
     double measured_us; /* kernel time of this step where every route was executed (oracle); NaN */
 } Candidate;
-
-typedef struct DeviceProfile DeviceProfile; /* replay/profile.h: what calibrate measured */
 
 typedef struct Policy Policy;
 typedef struct PolicyOps {
     PluginInfo info;
     gboolean needs_measured; /* oracle */
+    /* Borrows `profile` for its life. */
     Policy *(*create)(gconstpointer config, const DeviceProfile *profile, GError **error);
-    /* Index into candidates. Never fails: n >= 1. */
+    /* Once, before the first step: are the routes there that it wants? The candidates keep their
+     * order from then on. NULL = it takes any. */
+    gboolean (*begin)(Policy *self, const Candidate *candidates, guint n, GError **error);
+    /* Index into candidates. Never fails: n >= 1 and step->rows >= 1. */
     guint (*choose)(Policy *self, const StepFeatures *step, const Candidate *candidates, guint n);
+    /* What a reader must know (a route replaced, a model that is a guess); NULL = nothing. */
+    const char *(*note)(const Policy *self);
     void (*free)(Policy *self);
 } PolicyOps;
 
@@ -41,5 +46,12 @@ struct Policy {
 };
 
 extern const PluginInfo *const policies[]; /* each is a PolicyOps */
+extern const PolicyOps policy_always, policy_paper_v1, policy_paper_v2, policy_cost, policy_learned,
+    policy_oracle;
+Policy *policy_new(const PluginChoice *choice, const DeviceProfile *profile, GError **error);
+void policy_free(Policy *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Policy, policy_free)
+/* Index of the candidate whose label or route name this is; -1 = none. */
+gint policy_find(const Candidate *candidates, guint n, const char *name);
 
 #endif

@@ -1,0 +1,32 @@
+#include "replay/model.h"
+
+double model_cost(const DeviceProfile *p, const AttnShape *shape, const Candidate *candidate)
+{
+    const AttnCounts *c = &candidate->counts;
+    /* Cmin / C, as entries of the longest task times Cmin over all entries. */
+    const double entries = (double)c->kv_bytes_touched / (4.0 * shape->head_dim);
+    const double least = (double)c->longest_tokens * p->cmin;
+    const double waiting = least > entries && entries > 0 ? least / entries : 1;
+    return (double)c->kv_bytes_touched / p->bandwidth * waiting + c->launches * p->launch_us +
+           2 * (double)c->merge_state_bytes / p->bandwidth +
+           device_profile_term(p, candidate->route->label);
+}
+
+void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShape *shape,
+                 gint workers, const AttnCounts *c)
+{
+    const double entry = 4.0 * shape->head_dim; /* K and V of one KV head, bytes */
+    const double stream = (double)c->kv_bytes_touched / p->bandwidth;
+    const double longest = (double)c->longest_tokens * entry / p->worker_bandwidth;
+    ret[MODEL_FIXED] = 1;
+    ret[MODEL_LAUNCH] = c->launches;
+    ret[MODEL_STREAM] = stream > longest ? stream : longest;
+    ret[MODEL_MERGE] = 2 * (double)c->merge_state_bytes / p->bandwidth;
+    ret[MODEL_WAVE] = (double)c->grid_tasks / workers;
+}
+
+double model_learned(const LearnedRoute *r, const double terms[MODEL_TERMS])
+{
+    return r->fixed_us + r->launch_us * terms[MODEL_LAUNCH] + r->stream * terms[MODEL_STREAM] +
+           r->merge * terms[MODEL_MERGE] + r->wave_us * terms[MODEL_WAVE];
+}

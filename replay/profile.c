@@ -1,0 +1,276 @@
+#include "replay/profile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/input.h"
+#include "base/outfile.h"
+
+enum { PROFILE_MAX = 16 << 20 };
+
+DeviceProfile *device_profile_guess(gint threads)
+{
+    DeviceProfile *self = g_new0(DeviceProfile, 1);
+    self->guess = TRUE;
+    self->terms = g_array_new(FALSE, TRUE, sizeof(RouteTerm));
+    self->learned = g_array_new(FALSE, TRUE, sizeof(LearnedRoute));
+    if (threads > 0) {
+        self->device = g_strdup("a CPU (guess)");
+        self->workers = threads;
+        self->bandwidth = 10e3 * threads;
+        self->launch_us = 10;
+        self->cmin = threads;
+    } else {
+        /* The published figures of an RTX 3060: 28 SMs, 302 GB/s measured (arXiv 2606.26666). */
+        self->device = g_strdup("an RTX 3060-like GPU (guess)");
+        self->workers = 28;
+        self->bandwidth = 302e3;
+        self->launch_us = 4;
+        self->cmin = 28;
+    }
+    self->worker_bandwidth = 3 * self->bandwidth / self->workers;
+    return self;
+}
+
+void device_profile_free(DeviceProfile *self)
+{
+    if (self == NULL)
+        return;
+    g_free(self->device);
+    for (guint i = 0; i < self->terms->len; i++)
+        g_free(g_array_index(self->terms, RouteTerm, i).route);
+    for (guint i = 0; i < self->learned->len; i++)
+        g_free(g_array_index(self->learned, LearnedRoute, i).route);
+    g_array_unref(self->terms);
+    g_array_unref(self->learned);
+    g_free(self);
+}
+
+const LearnedRoute *device_profile_learned(const DeviceProfile *self, const char *route)
+{
+    for (guint i = 0; i < self->learned->len; i++) {
+        const LearnedRoute *r = &g_array_index(self->learned, LearnedRoute, i);
+        if (strcmp(r->route, route) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+double device_profile_term(const DeviceProfile *self, const char *route)
+{
+    for (guint i = 0; i < self->terms->len; i++) {
+        const RouteTerm *t = &g_array_index(self->terms, RouteTerm, i);
+        if (strcmp(t->route, route) == 0)
+            return t->us;
+    }
+    return 0;
+}
+
+/* --- reading --- */
+
+typedef struct Reader {
+    const char *path;
+    GError **error;
+    gboolean failed;
+} Reader;
+
+static void fail(Reader *r, const char *key, const char *expected)
+{
+    if (!r->failed)
+        g_set_error(r->error, KV_ERROR, KV_ERROR_INPUT, "%s: device profile: \"%s\": expected %s",
+                    r->path, key, expected);
+    r->failed = TRUE;
+}
+
+static JsonObject *object_member(Reader *r, JsonObject *o, const char *key, gboolean needed)
+{
+    JsonNode *node = o != NULL ? json_object_get_member(o, key) : NULL;
+    if (node != NULL && JSON_NODE_HOLDS_OBJECT(node))
+        return json_node_get_object(node);
+    if (node != NULL || needed)
+        fail(r, key, "an object");
+    return NULL;
+}
+
+static double number(Reader *r, JsonObject *o, const char *key, double min, const char *expected)
+{
+    JsonNode *node = json_object_get_member(o, key);
+    const GType type = node != NULL && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_value_type(node)
+                                                                   : G_TYPE_INVALID;
+    if (type == G_TYPE_INT64 || type == G_TYPE_DOUBLE) {
+        const double x = json_node_get_double(node);
+        if (isfinite(x) && x >= min)
+            return x;
+    }
+    fail(r, key, expected);
+    return 1;
+}
+
+static void read_cost(Reader *r, JsonObject *cost, DeviceProfile *self)
+{
+    self->bandwidth = 1e3 * number(r, cost, "bandwidth_gbps", 1e-3, "a rate above 0, GB/s");
+    self->launch_us = number(r, cost, "launch_us", 0, "microseconds");
+    self->cmin = number(r, cost, "cmin", 0, "a number of tasks");
+    JsonObject *terms = object_member(r, cost, "routes", FALSE);
+    if (terms == NULL)
+        return;
+    g_autoptr(GList) names = json_object_get_members(terms);
+    for (GList *l = names; l != NULL; l = l->next) {
+        const RouteTerm term = {g_strdup(l->data), number(r, terms, l->data, -1e9, "microseconds")};
+        g_array_append_val(self->terms, term);
+    }
+}
+
+static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
+{
+    self->has_learned = TRUE;
+    self->worker_bandwidth = 1e3 * number(r, learned, "worker_gbps", 1e-6, "a rate above 0, GB/s");
+    JsonObject *all = object_member(r, learned, "routes", TRUE);
+    if (all == NULL)
+        return;
+    g_autoptr(GList) names = json_object_get_members(all);
+    for (GList *l = names; l != NULL; l = l->next) {
+        JsonObject *o = object_member(r, all, l->data, TRUE);
+        if (o == NULL)
+            return;
+        static const char want[] = "a coefficient, 0 or more";
+        const LearnedRoute route = {
+            g_strdup(l->data),
+            number(r, o, "fixed_us", 0, want),
+            number(r, o, "launch_us", 0, want),
+            number(r, o, "stream", 0, want),
+            number(r, o, "merge", 0, want),
+            number(r, o, "wave_us", 0, want),
+        };
+        g_array_append_val(self->learned, route);
+    }
+}
+
+/* The whole text of a file, at most PROFILE_MAX bytes. */
+static char *read_text(const char *path, GError **error)
+{
+    g_autoptr(Input) input = input_open(path, error);
+    if (input == NULL)
+        return NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    const char *data;
+    gsize size;
+    int got;
+    while ((got = input_read(input, &data, &size, error)) == 1) {
+        g_string_append_len(text, data, (gssize)size);
+        if (text->len > PROFILE_MAX) {
+            g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: too large for a device profile",
+                        path);
+            return NULL;
+        }
+    }
+    return got < 0 ? NULL : g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+DeviceProfile *device_profile_read(const char *path, GError **error)
+{
+    g_autofree char *text = read_text(path, error);
+    if (text == NULL)
+        return NULL;
+    g_autoptr(JsonParser) parser = json_parser_new();
+    g_autoptr(GError) local = NULL;
+    if (!json_parser_load_from_data(parser, text, -1, &local)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: device profile: not JSON: %s", path,
+                    local->message);
+        return NULL;
+    }
+    JsonNode *root = json_parser_get_root(parser);
+    if (root == NULL || !JSON_NODE_HOLDS_OBJECT(root) ||
+        !json_object_has_member(json_node_get_object(root), "kvreplay_profile")) {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                    "%s: no device profile (expected an object with \"kvreplay_profile\": 1)",
+                    path);
+        return NULL;
+    }
+    JsonObject *top = json_node_get_object(root);
+    g_autoptr(DeviceProfile) self = device_profile_guess(0);
+    self->guess = FALSE;
+    Reader r = {path, error, FALSE};
+    if (number(&r, top, "kvreplay_profile", 1, "version 1") != 1)
+        fail(&r, "kvreplay_profile", "version 1");
+    g_free(self->device);
+    JsonNode *device = json_object_get_member(top, "device");
+    self->device = g_strdup(device != NULL && JSON_NODE_HOLDS_VALUE(device) &&
+                                    json_node_get_value_type(device) == G_TYPE_STRING
+                                ? json_node_get_string(device)
+                                : "unnamed device");
+    self->workers = (gint)CLAMP(number(&r, top, "workers", 1, "a number of CTAs"), 1, 1e6);
+    JsonObject *cost = object_member(&r, top, "cost", FALSE);
+    if (cost != NULL)
+        read_cost(&r, cost, self);
+    JsonObject *learned = object_member(&r, top, "learned", FALSE);
+    if (learned != NULL)
+        read_learned(&r, learned, self);
+    return r.failed ? NULL : g_steal_pointer(&self);
+}
+
+/* --- writing --- */
+
+static void add_number(JsonBuilder *b, const char *key, double value)
+{
+    json_builder_set_member_name(b, key);
+    json_builder_add_double_value(b, value);
+}
+
+static void write_learned(const DeviceProfile *self, JsonBuilder *b)
+{
+    json_builder_set_member_name(b, "learned");
+    json_builder_begin_object(b);
+    add_number(b, "worker_gbps", self->worker_bandwidth / 1e3);
+    json_builder_set_member_name(b, "routes");
+    json_builder_begin_object(b);
+    for (guint i = 0; i < self->learned->len; i++) {
+        const LearnedRoute *r = &g_array_index(self->learned, LearnedRoute, i);
+        json_builder_set_member_name(b, r->route);
+        json_builder_begin_object(b);
+        add_number(b, "fixed_us", r->fixed_us);
+        add_number(b, "launch_us", r->launch_us);
+        add_number(b, "stream", r->stream);
+        add_number(b, "merge", r->merge);
+        add_number(b, "wave_us", r->wave_us);
+        json_builder_end_object(b);
+    }
+    json_builder_end_object(b);
+    json_builder_end_object(b);
+}
+
+gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error)
+{
+    g_autoptr(JsonBuilder) b = json_builder_new();
+    json_builder_begin_object(b);
+    json_builder_set_member_name(b, "kvreplay_profile");
+    json_builder_add_int_value(b, 1);
+    json_builder_set_member_name(b, "device");
+    json_builder_add_string_value(b, self->device);
+    json_builder_set_member_name(b, "workers");
+    json_builder_add_int_value(b, self->workers);
+    json_builder_set_member_name(b, "cost");
+    json_builder_begin_object(b);
+    add_number(b, "bandwidth_gbps", self->bandwidth / 1e3);
+    add_number(b, "launch_us", self->launch_us);
+    add_number(b, "cmin", self->cmin);
+    json_builder_set_member_name(b, "routes");
+    json_builder_begin_object(b);
+    for (guint i = 0; i < self->terms->len; i++) {
+        const RouteTerm *t = &g_array_index(self->terms, RouteTerm, i);
+        add_number(b, t->route, t->us);
+    }
+    json_builder_end_object(b);
+    json_builder_end_object(b);
+    if (self->has_learned)
+        write_learned(self, b);
+    json_builder_end_object(b);
+    g_autoptr(JsonNode) root = json_builder_get_root(b);
+    g_autofree char *text = json_to_string(root, TRUE);
+    g_autoptr(OutFile) out = out_file_new(path, error);
+    if (out == NULL)
+        return FALSE;
+    fprintf(out_file_stream(out), "%s\n", text);
+    return out_file_commit(out, error);
+}

@@ -1,0 +1,52 @@
+/* A device profile: what a policy knows of the machine. Made by `calibrate`, or a built-in guess.
+ *
+ * File: one JSON object,
+ *   {"kvreplay_profile": 1, "device": "...", "workers": 132,
+ *    "cost": {"bandwidth_gbps": 4545, "launch_us": 1.4, "cmin": 132, "routes": {"workqueue": 0.5}},
+ *    "learned": {"worker_gbps": 100, "routes": {"workqueue": {"fixed_us": .., "launch_us": ..,
+ *                "stream": .., "merge": .., "wave_us": ..}}}}
+ * GB = 10^9 bytes. `cost` and `learned` may each be absent. Thresholds come from here: nothing in
+ * the code knows a card.
+ */
+#ifndef KV_REPLAY_PROFILE_H
+#define KV_REPLAY_PROFILE_H
+
+#include <json-glib/json-glib.h>
+
+/* One route's learned coefficients, all >= 0 (replay/model.h has the formula). */
+typedef struct LearnedRoute {
+    char *route;
+    double fixed_us, launch_us, stream, merge, wave_us;
+} LearnedRoute;
+
+typedef struct RouteTerm {
+    char *route;
+    double us;
+} RouteTerm;
+
+typedef struct DeviceProfile {
+    char *device;
+    gboolean guess;   /* built in, not measured: every use says so */
+    gint workers;     /* CTAs (or threads) that run at once */
+    double bandwidth; /* beta: bytes a microsecond, streaming */
+    double launch_us; /* lambda */
+    double cmin;      /* tasks below which the bandwidth is not reached */
+    GArray *terms;    /* RouteTerm: added to the route's cost */
+    gboolean has_learned;
+    double worker_bandwidth; /* bytes a microsecond that one worker can read alone */
+    GArray *learned;         /* LearnedRoute */
+} DeviceProfile;
+
+/* NULL + INPUT error naming the file and what is wrong. */
+DeviceProfile *device_profile_read(const char *path, GError **error);
+/* For a CPU with `threads`, or (threads 0) a small GPU. Labelled a guess. */
+DeviceProfile *device_profile_guess(gint threads);
+gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error);
+void device_profile_free(DeviceProfile *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(DeviceProfile, device_profile_free)
+
+const LearnedRoute *device_profile_learned(const DeviceProfile *self, const char *route);
+double device_profile_term(const DeviceProfile *self,
+                           const char *route); /* 0 where there is none */
+
+#endif

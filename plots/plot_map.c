@@ -12,8 +12,12 @@ static guint map_block(Picture *p, guint panel, const char *label, const char *c
     guint block = picture_map_block(p, panel, label, columns);
     double width = (double)time_bins_width(bins) / 1e9,
            origin = (double)time_bins_origin(bins) / 1e9;
+    const Cell *cells = NULL;
+    kv_ns until = KV_NS_NONE; /* a step longer than a bin fills the bins it lasts through */
     for (guint b = 0; b < time_bins_count(bins); b++) {
-        const Cell *cells = time_bins_get(bins, b, NULL, NULL, NULL);
+        const Cell *own = time_bins_get(bins, b, NULL, &until, NULL);
+        if (own != NULL || until <= time_bins_origin(bins) + b * time_bins_width(bins))
+            cells = own;
         for (guint c = first_cell; c < first_cell + n_cells; c++) {
             double mean = cells == NULL ? (double)NAN : cell_mean(&cells[c]);
             const double row[] = {origin + (b + 0.5) * width, y_origin + (c + 0.5) * y_step,

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "plots/plots.h"
+#include "steps_fixture.h"
 
 typedef struct Fixture {
     char *out;
@@ -90,6 +91,26 @@ static void test_golden(Fixture *f, gconstpointer data)
         compare_golden(f->out, g_ptr_array_index(f->made, i), ".gp");
         compare_golden(f->out, g_ptr_array_index(f->made, i), ".dat");
     }
+}
+
+/* The maps, from a steps file of seven steps. */
+static void test_golden_maps(Fixture *f, gconstpointer data)
+{
+    g_autofree char *steps = in(f->out, "steps", ".kvsteps");
+    steps_fixture_write(steps);
+    g_autoptr(GError) error = NULL;
+    draw(f, f->out, NULL, TRUE, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(f->made->len, ==, 2);
+    for (guint i = 0; i < f->made->len; i++) {
+        compare_golden(f->out, g_ptr_array_index(f->made, i), ".gp");
+        if (strcmp(g_ptr_array_index(f->made, i), "composition") == 0) /* the pool's is large */
+            compare_golden(f->out, g_ptr_array_index(f->made, i), ".dat");
+    }
+    /* What was not drawn is said, with the reason. */
+    g_assert_cmpuint(f->notes->len, >=, 10);
+    g_assert_cmpstr(g_ptr_array_index(f->notes, 0), ==,
+                    "launches: not drawn: no replay.csv with steps");
 }
 
 static gboolean have_gnuplot(void)
@@ -218,6 +239,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
 #define ADD(path, test) g_test_add(path, Fixture, NULL, set_up, test, tear_down)
     ADD("/plots/golden", test_golden);
+    ADD("/plots/golden-maps", test_golden_maps);
     ADD("/plots/pictures", test_pictures);
     ADD("/plots/no-gnuplot", test_no_gnuplot);
     ADD("/plots/failing-gnuplot", test_failing_gnuplot);

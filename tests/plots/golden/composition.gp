@@ -1,0 +1,47 @@
+# composition: batch composition over time: rows by length
+# Redraw:  gnuplot composition.gp        (data: composition.dat)
+# As text: gnuplot -e "FORMATS='dumb'" composition.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'composition.dat'
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 1050,690 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 336,221 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'composition.'.F.SUFFIX }
+if (F eq 'svg') { set print 'composition.axes'.SUFFIX }
+reset
+PS = F eq 'png' ? 3 : 1
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set palette defined (0 '#e8f1f8', 0.25 '#a6cbe3', 0.5 '#56a0cf', 0.75 '#0072b2', 1 '#06304f')
+set style fill solid 1
+set colorbox user size 0.02,0.4
+set xrange [0:0.1300234]
+set xlabel 'simulated time (s)'
+set lmargin at screen 0.165
+set rmargin at screen 0.84
+set tmargin at screen 0.97
+set bmargin at screen 0.19
+set colorbox user origin 0.86,0.19 size 0.025,0.78
+set cblabel 'rows in the cell (mean)'
+set cbrange [0:*]
+set ylabel 'length of the row (tokens)'
+set yrange [2.5:5.5]
+set ytics ('8' 3, '16' 4, '32' 5)
+plot DATA index 0 using 1:2:3 with image notitle
+if (F eq 'svg') { print axes(1, '--') }
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

@@ -25,6 +25,9 @@ const PluginInfo *const plots[] = {
     &plot_traffic.info,
     &plot_workload.info,
     &plot_compare.info,
+    &plot_load.info,
+    &plot_sweep.info,
+    &plot_bench.info,
     NULL,
 };
 // clang-format on

@@ -113,6 +113,28 @@ static void test_golden_maps(Fixture *f, gconstpointer data)
                     "launches: not drawn: no replay.csv with steps");
 }
 
+/* What needs other inputs than one run: a sweep, a bench, several runs. */
+static void test_golden_others(Fixture *f, gconstpointer data)
+{
+    g_autofree char *sweep = source("data/sweep"), *bench = source("data/bench/bench.csv");
+    g_autofree char *run = source("data/run");
+    const char *const inputs[][3] = {{sweep, NULL}, {bench, NULL}, {run, run, NULL}};
+    for (guint i = 0; i < G_N_ELEMENTS(inputs); i++) {
+        PlotRequest request = {.runs = inputs[i],
+                               .out = f->out,
+                               .only = i == 2 ? "compare" : NULL,
+                               .scripts_only = TRUE};
+        g_autoptr(GError) error = NULL;
+        plots_draw(&request, f->made, NULL, &error);
+        g_assert_no_error(error);
+    }
+    g_assert_cmpuint(f->made->len, ==, 4);
+    for (guint i = 0; i < f->made->len; i++) {
+        compare_golden(f->out, g_ptr_array_index(f->made, i), ".gp");
+        compare_golden(f->out, g_ptr_array_index(f->made, i), ".dat");
+    }
+}
+
 static gboolean have_gnuplot(void)
 {
     g_autofree char *version = plots_gnuplot_version(NULL);
@@ -143,6 +165,28 @@ static void test_pictures(Fixture *f, gconstpointer data)
             g_assert_true(g_str_has_prefix(content, files[k].begins));
             g_assert_false(g_file_test(part, G_FILE_TEST_EXISTS));
         }
+}
+
+/* gnuplot takes every script of those, and of the maps; the pictures come out. */
+static void test_other_pictures(Fixture *f, gconstpointer data)
+{
+    if (!have_gnuplot())
+        return;
+    g_autofree char *sweep = source("data/sweep"), *bench = source("data/bench/bench.csv");
+    g_autofree char *run = source("data/run"), *steps = in(f->out, "steps", ".kvsteps");
+    steps_fixture_write(steps);
+    const char *const inputs[][3] = {{sweep, NULL}, {bench, NULL}, {run, run, NULL}, {f->out}};
+    for (guint i = 0; i < G_N_ELEMENTS(inputs); i++) {
+        PlotRequest request = {.runs = inputs[i], .out = f->out, .only = i == 2 ? "compare" : NULL};
+        g_autoptr(GError) error = NULL;
+        plots_draw(&request, f->made, NULL, &error);
+        g_assert_no_error(error);
+    }
+    g_assert_cmpuint(f->made->len, ==, 6);
+    for (guint i = 0; i < f->made->len; i++) {
+        g_autofree char *path = in(f->out, g_ptr_array_index(f->made, i), ".svg");
+        g_assert_true(g_file_test(path, G_FILE_TEST_EXISTS));
+    }
 }
 
 /* Without gnuplot: an error that names the package, and all data and scripts are there. */
@@ -193,9 +237,11 @@ static void test_hostile_names(Fixture *f, gconstpointer data)
         g_strjoinv(",\"'.system('touch pwned').' `touch pwned` \\n@x\",", parts);
     g_assert_true(g_file_set_contents(replay, hostile, -1, NULL));
     g_autoptr(GError) error = NULL;
-    gboolean good = draw(f, f->out, NULL, FALSE, &error);
-    g_assert_no_error(error);
-    g_assert_true(good);
+    static const char *const with_names[] = {"launches", "share", "breakdown"};
+    for (guint i = 0; i < G_N_ELEMENTS(with_names); i++) {
+        draw(f, f->out, with_names[i], FALSE, &error);
+        g_assert_no_error(error);
+    }
     g_autofree char *pwned = in(f->out, "pwned", "");
     g_assert_false(g_file_test(pwned, G_FILE_TEST_EXISTS));
     g_assert_false(g_file_test("pwned", G_FILE_TEST_EXISTS));
@@ -240,6 +286,8 @@ int main(int argc, char **argv)
 #define ADD(path, test) g_test_add(path, Fixture, NULL, set_up, test, tear_down)
     ADD("/plots/golden", test_golden);
     ADD("/plots/golden-maps", test_golden_maps);
+    ADD("/plots/golden-others", test_golden_others);
+    ADD("/plots/other-pictures", test_other_pictures);
     ADD("/plots/pictures", test_pictures);
     ADD("/plots/no-gnuplot", test_no_gnuplot);
     ADD("/plots/failing-gnuplot", test_failing_gnuplot);

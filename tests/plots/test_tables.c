@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "plots/bins.h"
 #include "plots/csv_rows.h"
+#include "plots/sweep_table.h"
 
 static char *write_temp(const char *text)
 {
@@ -148,6 +149,59 @@ static void test_log_bins(void)
     g_assert_true(log_bins_center(40) > 1024 && log_bins_center(40) < 1218);
 }
 
+static void test_sweep(void)
+{
+    g_autofree char *path =
+        write_temp("seed,arrivals,pool_pages,ttft_p99,output_tokens,duration_s\n"
+                   "1,poisson:rate=2,64,0.5,100,10\n"
+                   "1,\"gamma:rate=1,cv=2\",64,0.25,50,10\n"
+                   "2,poisson:rate=2,64,1.5,300,10\n"
+                   "1,poisson:rate=2,32,9,100,20\n");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(SweepTable) table = sweep_table_load(path, &error);
+    g_assert_no_error(error);
+    /* pool_pages is a named axis, so arrivals tell the curves apart. */
+    g_assert_cmpstr(sweep_table_axis(table), ==, "pool_pages");
+    g_assert_false(sweep_table_axis_is_load(table));
+    g_assert_cmpuint(sweep_table_curves(table), ==, 2);
+    g_assert_cmpstr(sweep_table_label(table, 1), ==, "arrivals gamma:rate=1,cv=2");
+    static const char *const ttft[] = {"ttft_p99_s", "ttft_p99", NULL};
+    static const char *const rate[] = {"output_tokens/duration_s", NULL}, *const none[] = {"x",
+                                                                                           NULL};
+    g_assert_cmpint(sweep_table_metric(table, none), ==, -1);
+    g_autofree double *x = NULL, *x2 = NULL;
+    g_autofree Cell *y = NULL, *y2 = NULL;
+    g_assert_cmpuint(sweep_table_points(table, 0, sweep_table_metric(table, ttft), &x, &y), ==, 2);
+    g_assert_true(x[0] == 32 && x[1] == 64 && y[0].max == 9);
+    g_assert_true(y[1].n == 2 && y[1].min == 0.5 && y[1].max == 1.5 && cell_mean(&y[1]) == 1);
+    g_assert_cmpuint(sweep_table_points(table, 0, sweep_table_metric(table, rate), &x2, &y2), ==,
+                     2);
+    g_assert_true(cell_mean(&y2[0]) == 5 && cell_mean(&y2[1]) == 20);
+    g_unlink(path);
+}
+
+static void test_sweep_rate_in_text(void)
+{
+    g_autofree char *path = write_temp("seed,arrivals,ttft_p99\n1,poisson:rate=2,1\n"
+                                       "1,poisson:rate=0.5,3\n");
+    g_autoptr(SweepTable) table = sweep_table_load(path, NULL);
+    static const char *const ttft[] = {"ttft_p99", NULL};
+    g_autofree double *x = NULL;
+    g_autofree Cell *y = NULL;
+    g_assert_true(sweep_table_axis_is_load(table));
+    g_assert_cmpuint(sweep_table_points(table, 0, sweep_table_metric(table, ttft), &x, &y), ==, 2);
+    g_assert_true(x[0] == 0.5 && y[0].min == 3 && x[1] == 2 && y[1].min == 1);
+    g_unlink(path);
+}
+
+static void test_knee(void)
+{
+    const double x[] = {1, 2, 3, 4, 5}, bent[] = {1, 1, 1, 5, 9}, straight[] = {1, 2, 3, 4, 5};
+    g_assert_true(sweep_knee(x, bent, 5) == 3);
+    g_assert_true(isnan(sweep_knee(x, straight, 5)));
+    g_assert_true(isnan(sweep_knee(x, bent, 3)));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -156,5 +210,8 @@ int main(int argc, char **argv)
     g_test_add_func("/plots/csv/reals", test_reals);
     g_test_add_func("/plots/bins/time", test_time_bins);
     g_test_add_func("/plots/bins/log", test_log_bins);
+    g_test_add_func("/plots/sweep/table", test_sweep);
+    g_test_add_func("/plots/sweep/rate-in-text", test_sweep_rate_in_text);
+    g_test_add_func("/plots/sweep/knee", test_knee);
     return g_test_run();
 }

@@ -1,0 +1,97 @@
+# sweep: curves of a sweep, with bands over seeds
+# Redraw:  gnuplot sweep.gp        (data: sweep.dat)
+# As text: gnuplot -e "FORMATS='dumb'" sweep.gp
+
+if (!exists("FORMATS")) FORMATS = 'png svg pdf'
+if (!exists("SUFFIX")) SUFFIX = ''
+DATA = 'sweep.dat'
+axes(panel, logs) = sprintf('%d %s %g %g %g %g %g %g %g %g %g %g', panel, logs, \
+    GPVAL_TERM_XMIN, GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, \
+    1.0 * GPVAL_TERM_XSIZE / GPVAL_TERM_SCALE, 1.0 * GPVAL_TERM_YSIZE / GPVAL_TERM_SCALE, \
+    GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX)
+
+do for [F in FORMATS] {
+if (F eq 'pdf' && strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) { continue }
+if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
+if (F eq 'png') { set terminal pngcairo size 2130,1170 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
+if (F eq 'svg') { set terminal svg size 682,374 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
+if (F eq 'pdf') { set terminal pdfcairo size 7.1in,3.9in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
+if (F eq 'dumb') { set terminal dumb size 79,35 noenhanced } else { set output 'sweep.'.F.SUFFIX }
+if (F eq 'svg') { set print 'sweep.axes'.SUFFIX }
+reset
+PS = F eq 'png' ? 3 : 1
+set border 3 linewidth 0.6
+set tics nomirror scale 0.5
+set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
+set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
+set style fill transparent solid 0.22 noborder
+set multiplot
+set key at screen 0.5,0.99 center top vertical maxrows 3
+set lmargin at screen 0.08
+set rmargin at screen 0.48
+set bmargin at screen 0.58
+set tmargin at screen 0.86
+set xlabel 'offered load (requests/s)' noenhanced
+set logscale y
+set yrange [*:*]
+set format y '%g'
+set ylabel 'TTFT, p99 (s)' noenhanced
+plot \
+    DATA index 0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+    DATA index 1 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+    DATA index 0 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#0072b2' lw 1.4 title 'pool_pages 1280', \
+    DATA index 1 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#d55e00' lw 1.4 title 'pool_pages 2560'
+if (F eq 'svg') { print axes(1, '-y') }
+set key off
+set lmargin at screen 0.58
+set rmargin at screen 0.98
+set bmargin at screen 0.58
+set tmargin at screen 0.86
+set xlabel 'offered load (requests/s)' noenhanced
+set logscale y
+set yrange [*:*]
+set format y '%g'
+set ylabel 'ITL, p99 (s)' noenhanced
+plot \
+    DATA index 2 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+    DATA index 3 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+    DATA index 2 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#0072b2' lw 1.4 title 'pool_pages 1280', \
+    DATA index 3 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#d55e00' lw 1.4 title 'pool_pages 2560'
+if (F eq 'svg') { print axes(2, '-y') }
+set key off
+set lmargin at screen 0.08
+set rmargin at screen 0.48
+set bmargin at screen 0.11
+set tmargin at screen 0.4
+set xlabel 'offered load (requests/s)' noenhanced
+unset logscale y
+set yrange [0:*]
+set format y '%g'
+set ylabel 'output tokens/s' noenhanced
+plot \
+    DATA index 4 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+    DATA index 5 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+    DATA index 4 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#0072b2' lw 1.4 title 'pool_pages 1280', \
+    DATA index 5 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#d55e00' lw 1.4 title 'pool_pages 2560'
+if (F eq 'svg') { print axes(3, '--') }
+set key off
+set lmargin at screen 0.58
+set rmargin at screen 0.98
+set bmargin at screen 0.11
+set tmargin at screen 0.4
+set xlabel 'offered load (requests/s)' noenhanced
+unset logscale y
+set yrange [0:*]
+set format y '%g'
+set ylabel 'preemptions' noenhanced
+plot \
+    DATA index 6 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
+    DATA index 7 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
+    DATA index 6 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#0072b2' lw 1.4 title 'pool_pages 1280', \
+    DATA index 7 using 1:2 with linespoints pt 7 ps 0.3*PS lc rgb '#d55e00' lw 1.4 title 'pool_pages 2560'
+if (F eq 'svg') { print axes(4, '--') }
+set key off
+unset multiplot
+if (F eq 'svg') { unset print }
+if (F ne 'dumb') { unset output }
+}

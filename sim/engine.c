@@ -311,7 +311,7 @@ static gboolean stuck(const Engine *e, GError **error)
 {
     const SimRequest *head = wait_queue_peek(&e->waiting);
     g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
-                "simulator: nothing can happen at %" G_GINT64_FORMAT " ns although %" G_GSIZE_FORMAT
+                "simulator: nothing gets on at %" G_GINT64_FORMAT " ns although %" G_GSIZE_FORMAT
                 " requests wait and %u run (scheduler %s; first in line: request %" G_GINT64_FORMAT
                 ", %d+%d tokens; %u of %u pages free): please report this",
                 e->now, e->waiting.n, e->n_running, e->ops->info.name,
@@ -320,9 +320,23 @@ static gboolean stuck(const Engine *e, GError **error)
     return FALSE;
 }
 
+/* Every scheduler is built so that somebody always gets on; this notices if one does not. No run of
+ * chunks between two tokens is longer than a few pools full. */
+static gboolean gets_on(Engine *e)
+{
+    guint64 tokens = e->metrics->result.output_tokens;
+    if (tokens != e->last_tokens) {
+        e->last_tokens = tokens;
+        e->idle_steps = 0;
+    }
+    return e->idle_steps++ < 65536 + 16 * (guint64)e->pool.n_pages * e->page_size;
+}
+
 static gboolean full_step(Engine *e, GError **error)
 {
     plan_reset(&e->plan);
+    if (!gets_on(e))
+        return stuck(e, error);
     g_array_set_size(e->finished_ids, 0);
     e->ops->schedule(e);
     if (e->plan.entries->len == 0 && e->plan.preempted->len == 0)

@@ -67,6 +67,7 @@ struct Engine {
     SimRequest **running; /* in order of admission */
     guint n_running, cap_running;
     StepPlan plan;
+    guint64 last_tokens, idle_steps; /* full steps since a token came out */
     guint64 tokens; /* entries held, shared ones counted as often as held */
 
     /* slots of the batch, kept only when somebody looks at the steps */

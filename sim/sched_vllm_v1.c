@@ -81,6 +81,17 @@ static const char *refuse(const Engine *e, const SimRequest *r)
     return !s->c.chunked && r->stored > s->c.budget ? "budget" : NULL;
 }
 
+/* The order is total: were equal arrivals left equal, two requests could make each other start over
+ * for ever. (vLLM compares wall-clock times, which never are.) */
+static gboolean less_urgent(const Request *a, const Request *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->arrival != b->arrival)
+        return a->arrival > b->arrival;
+    return a->id > b->id;
+}
+
 /* Index of the running request to give way. */
 static guint pick_victim(const Engine *e)
 {
@@ -88,11 +99,9 @@ static guint pick_victim(const Engine *e)
     if (e->traits.order != ORDER_PRIORITY)
         return worst;
     worst = 0;
-    for (guint i = 1; i < e->n_running; i++) {
-        const Request *a = &e->running[i]->request, *b = &e->running[worst]->request;
-        if (a->priority > b->priority || (a->priority == b->priority && a->arrival > b->arrival))
+    for (guint i = 1; i < e->n_running; i++)
+        if (less_urgent(&e->running[i]->request, &e->running[worst]->request))
             worst = i;
-    }
     return worst;
 }
 

@@ -125,11 +125,10 @@ static char *label_of(const PluginChoice *choice, const GPtrArray *all)
     guint same = 0;
     for (guint i = 0; i < all->len; i++)
         same += ((const PluginChoice *)all->pdata[i])->info == choice->info;
-    const gint64 number = c->width > 0    ? c->width
-                          : c->split > 0  ? c->split
-                          : c->factor > 1 ? c->factor
-                          : c->c0 > 0     ? c->c0
-                                          : 0;
+    const gint64 numbers[] = {c->width, c->s, c->split, c->factor > 1 ? c->factor : 0, c->c0};
+    gint64 number = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(numbers) && number == 0; i++)
+        number = numbers[i];
     if (same < 2 || number == 0)
         return g_strdup(choice->info->name);
     return g_strdup_printf("%s-%" G_GINT64_FORMAT, choice->info->name, number);

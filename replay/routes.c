@@ -7,10 +7,16 @@
     {                                                                                              \
         "tile", SPEC_INT, AT(tile), def, 1, 4096, NULL, "tokens a split is a multiple of"          \
     }
+#define SPLITS                                                                                     \
+    {                                                                                              \
+        "s", SPEC_INT, AT(s), "0", 0, 1 << 20, NULL, "splits of every row; 0 = as --splits says"   \
+    }
 
 static const SpecOption tile_options[] = {TILE("32"), {0}};
+static const SpecOption split_tile_options[] = {TILE("32"), SPLITS, {0}};
 static const SpecOption bucket_options[] = {
     TILE("32"),
+    SPLITS,
     {"width", SPEC_INT, AT(width), "0", 0, 1 << 24, NULL,
      "tokens lengths are padded up to a multiple of; 0 = exact lengths"},
     {0},
@@ -49,11 +55,11 @@ BUILTIN(route_single, "single", ATTN_SINGLE, tile_options, "1",
 BUILTIN(route_buckets, "buckets", ATTN_BUCKETS, bucket_options,
         "2 per distinct length (1 where nothing is split)",
         "a launch per length bucket, then its merge: the fan-out being studied");
-BUILTIN(route_masked, "masked", ATTN_MASKED, tile_options, "2",
+BUILTIN(route_masked, "masked", ATTN_MASKED, split_tile_options, "2",
         "one rectangular (row, KV head, split) grid; empty splits write neutral states");
-BUILTIN(route_workqueue, "workqueue", ATTN_WORKQUEUE, tile_options, "2",
+BUILTIN(route_workqueue, "workqueue", ATTN_WORKQUEUE, split_tile_options, "2",
         "a queue of non-empty tasks, then a segmented merge");
-BUILTIN(route_fused, "workqueue-fused", ATTN_WORKQUEUE_FUSED, tile_options, "1",
+BUILTIN(route_fused, "workqueue-fused", ATTN_WORKQUEUE_FUSED, split_tile_options, "1",
         "the same queue; the last task of a row and KV head merges");
 BUILTIN(route_persistent, "persistent", ATTN_PERSISTENT, persistent_options, "1",
         "as many workers as run at once, each an equal share of tiles; merge inside");
@@ -117,7 +123,12 @@ void route_plan_config(AttnPlanConfig *ret, const Route *route, const PluginChoi
         ret->s = (int32_t)split->s;
     else if (split->min_tokens > 0)
         ret->min_tokens = (int32_t)split->min_tokens;
-    ret->tile = (int32_t)route->config.tile;
+    if (route->config.s > 0) {
+        ret->rule = ATTN_SPLITS_FIXED;
+        ret->s = (int32_t)route->config.s;
+    }
+    if (route->config.tile > 0)
+        ret->tile = (int32_t)route->config.tile;
     ret->bucket_width = (int32_t)route->config.width;
     /* The overhead of a pair is one of time, so in tiles it follows their bytes. */
     ret->c0_tiles = route->config.c0 > 0 ? (int32_t)route->config.c0 : 12 * 128 / shape->head_dim;

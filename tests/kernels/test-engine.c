@@ -87,10 +87,10 @@ static void check_routes(AttnCpu *cpu, AttnCase *c, const double *want, int s)
 static gint edge_lengths(gint32 page, gint32 *ret)
 {
     gint n = 0;
-    for (gint32 e = 1; e <= 3; e++)
+    for (gint32 e = 1; e <= 2; e++)
         for (gint32 by = -1; by <= 1; by++)
             ret[n++] = MAX(e * page + by, 1);
-    const gint32 more[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 65, 130, 513};
+    const gint32 more[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 65, 290};
     for (guint i = 0; i < G_N_ELEMENTS(more); i++)
         ret[n++] = more[i];
     return n;
@@ -117,9 +117,9 @@ static void test_shapes(void)
     guint64 seed = 1;
     for (guint g = 0; g < G_N_ELEMENTS(groups); g++)
         for (guint d = 0; d < G_N_ELEMENTS(dims); d++)
-            for (gint kind = 0; kind < 4; kind++) {
+            for (guint kind = (g + d) % 2; kind < 4; kind += 1 + d % 2) {
                 const gint32 page = 1 << (seed * 5 % 8);
-                const AttnShape shape = {2 * groups[g], 2, dims[d], page, kind & 1, kind >> 1};
+                const AttnShape shape = {2 * groups[g], 2, dims[d], page, kind & 1, kind >> 1 & 1};
                 check_shape(cpu, &shape, seed++);
             }
     attn_cpu_free(cpu);

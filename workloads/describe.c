@@ -125,7 +125,7 @@ static void add_observed(Collector *c, const Request *r)
     const Observed *o = r->observed;
     if (o == NULL)
         return;
-    if (r->wait == KV_NS_NONE && r->sent >= r->arrival)
+    if (o->has_sent && r->wait == KV_NS_NONE && r->sent >= r->arrival)
         sampler_add(c->client_wait, r->sent - r->arrival);
     if (o->queue != KV_NS_NONE && o->queue >= 0)
         sampler_add(c->queue, o->queue);

@@ -182,8 +182,9 @@ static void summary_line(GString *out, const char *label, const Summary *s, cons
 static void rate_lines(GString *out, const Description *d)
 {
     double width = kv_ns_to_seconds(d->bin_width), peak = (double)peak_bin(d);
-    line(out, "rate", "mean %.6g/s, peak %.6g/s in %.6g s",
-         span_rate(d, d->requests - d->closed_turns), peak / width, width);
+    double mean = span_rate(d, d->requests - d->closed_turns);
+    g_autofree char *text = isfinite(mean) ? g_strdup_printf("%.6g/s", mean) : g_strdup("n/a");
+    line(out, "rate", "mean %s, peak %.6g/s in %.6g s", text, peak / width, width);
     static const char levels[] = " .:-=+*#%@";
     char strip[65] = {0};
     for (guint i = 0; i < 64 && d->n_bins > 0; i++) {

@@ -6,10 +6,18 @@
 #include "workloads/formats/formats.h"
 
 const PluginInfo *const formats[] = {
-    &format_kvreplay.info,
-    &format_azure.info,
-    &format_vidur.info,
-    NULL,
+    &format_kvreplay.info,      &format_azure.info,
+    &format_vidur.info,         &format_burstgpt.info,
+    &format_mooncake.info,      &format_bailian.info,
+    &format_ragpulse.info,      &format_splitwise.info,
+    &format_llmservingsim.info, &format_llmservingsim_out.info,
+    &format_servegen.info,      &format_otel.info,
+    &format_aiperf_export.info, &format_vllm_bench.info,
+    &format_vllm_log.info,      &format_weka.info,
+    &format_tracelab.info,      &format_tracelab_replay.info,
+    &format_aibrix.info,        &format_tair.info,
+    &format_blis.info,          &format_csv.info,
+    &format_jsonl.info,         NULL,
 };
 
 void log_record_init(LogRecord *record)
@@ -75,6 +83,17 @@ gboolean format_head_has_columns(const char *head, gsize size, const char *const
     return TRUE;
 }
 
+guint32 format_class(GPtrArray *classes, const char *name, gsize len)
+{
+    for (guint i = 0; i < classes->len; i++) {
+        const char *known = g_ptr_array_index(classes, i);
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return i;
+    }
+    g_ptr_array_add(classes, g_strndup(name, len));
+    return classes->len - 1;
+}
+
 char format_first_char(const char *head, gsize size)
 {
     if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
@@ -110,18 +129,34 @@ static const char *look_alike(const char *head, gsize size)
     return NULL;
 }
 
+/* Looks at the first bytes; INPUT error when they are no log of any kind. */
+static gboolean look(Input *input, const char **ret_head, gsize *ret_size, GError **error)
+{
+    if (!input_peek(input, ret_head, ret_size, error))
+        return FALSE;
+    g_autofree char *text = g_strndup(*ret_head, *ret_size); /* '\0'-ended for prefix tests */
+    const char *alike = look_alike(text, *ret_size);
+    if (alike == NULL)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:1: %s", input_name(input), alike);
+    return FALSE;
+}
+
+const FormatOps *format_mapped(Input *input, GError **error)
+{
+    const char *head;
+    gsize size;
+    if (!look(input, &head, &size, error))
+        return NULL;
+    return format_first_char(head, size) == '{' ? &format_jsonl : &format_csv;
+}
+
 const FormatOps *format_probe(Input *input, GError **error)
 {
     const char *head;
     gsize size;
-    if (!input_peek(input, &head, &size, error))
+    if (!look(input, &head, &size, error))
         return NULL;
-    g_autofree char *text = g_strndup(head, size); /* '\0'-ended for prefix tests */
-    const char *alike = look_alike(text, size);
-    if (alike != NULL) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:1: %s", input_name(input), alike);
-        return NULL;
-    }
     const FormatOps *best = NULL;
     int best_score = 0;
     for (guint i = 0; formats[i] != NULL; i++) {

@@ -46,6 +46,8 @@ void format_notes_free(FormatNotes *notes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FormatNotes, format_notes_free)
 void format_note(FormatNotes *notes, const char *kind); /* counts one more of `kind` (copied) */
 void format_note_count(FormatNotes *notes, const char *kind, guint64 count);
+/* The same, and the first time remembers `where` ("line 4: 655 tokens ...", copied). */
+void format_note_at(FormatNotes *notes, const char *kind, const char *where);
 guint64 format_notes_count(const FormatNotes *notes, const char *kind);
 /* How long the recorded run took, where the log says (KV_NS_NONE until then). */
 void format_notes_set_duration(FormatNotes *notes, kv_ns duration);
@@ -87,6 +89,12 @@ extern const PluginInfo *const formats[]; /* of FormatOps */
 /* The format that `input` begins like; NULL + INPUT error that says what the text looks like (a
  * git-lfs pointer, UTF-16, nothing at all ...) and what is known. */
 const FormatOps *format_probe(Input *input, GError **error);
+
+/* For an input whose columns the user maps: csv or jsonl; NULL + the same errors. */
+const FormatOps *format_mapped(Input *input, GError **error);
+
+/* Index of the class named [name, name+len), added if it is new. Few classes: a walk. */
+guint32 format_class(GPtrArray *classes, const char *name, gsize len);
 
 /* For probes: does the first line of a comma-separated head have all these columns (NULL-ended)? */
 gboolean format_head_has_columns(const char *head, gsize size, const char *const *columns);

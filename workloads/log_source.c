@@ -96,7 +96,7 @@ static gboolean note_order(LogSource *self, const LogRecord *r, GError **error)
                            "arrives before the row above it: expected rows in order of arrival "
                            "(--strict; without it they are sorted)");
     format_note(self->notes, "row arrives before the row above it: rows were sorted by arrival");
-    if (self->given_any && r->arrival < self->last_given)
+    if (self->given_any && r->arrival < self->last_given && fault_of(self, r) == NULL)
         return input_error(self->input, error,
                            "arrives before a row already given out, more than %d rows above it: "
                            "sort the log by time first",
@@ -124,6 +124,8 @@ static gboolean accept(LogSource *self, const LogRecord *r, GError **error)
     Request request;
     gboolean closed = r->arrival == KV_NS_NONE;
     const char *fault = fault_of(self, r);
+    if (!closed && !note_order(self, r, error))
+        return FALSE;
     if (fault != NULL) {
         drop(self, fault);
         if (!closed && r->session != KV_NO_SESSION && !turns_has(self->turns, r->session))
@@ -135,15 +137,14 @@ static gboolean accept(LogSource *self, const LogRecord *r, GError **error)
         accept_turn(self, r, &request);
         return TRUE;
     }
-    if (!note_order(self, r, error))
-        return FALSE;
     if (r->session != KV_NO_SESSION && g_hash_table_size(self->lost_openers) > 0)
         g_hash_table_remove(self->lost_openers, &r->session);
     if (!self->given_any && (self->first == KV_NS_NONE || r->arrival < self->first)) {
         self->first = r->arrival;
         g_free(self->first_text);
-        self->first_text =
-            r->arrival_text != NULL ? g_strndup(r->arrival_text, r->arrival_len) : NULL;
+        self->first_text = r->arrival_text != NULL && r->arrival_len > 0
+                               ? g_strndup(r->arrival_text, r->arrival_len)
+                               : NULL;
     }
     reorder_push(self->window, &request);
     return TRUE;

@@ -1,7 +1,7 @@
 #include "workloads/format.h"
 
 typedef struct Note {
-    char *kind;
+    char *kind, *where; /* where it first happened; NULL */
     guint64 count;
 } Note;
 
@@ -13,6 +13,7 @@ struct FormatNotes {
 static void note_clear(gpointer note)
 {
     g_free(((Note *)note)->kind);
+    g_free(((Note *)note)->where);
 }
 
 FormatNotes *format_notes_new(void)
@@ -60,6 +61,14 @@ void format_note(FormatNotes *self, const char *kind)
     format_note_count(self, kind, 1);
 }
 
+void format_note_at(FormatNotes *self, const char *kind, const char *where)
+{
+    format_note_count(self, kind, 1);
+    Note *note = find(self, kind);
+    if (note->where == NULL)
+        note->where = g_strdup(where);
+}
+
 guint64 format_notes_count(const FormatNotes *self, const char *kind)
 {
     const Note *note = find(self, kind);
@@ -71,11 +80,15 @@ void format_notes_list(const FormatNotes *self, GPtrArray *texts)
     g_ptr_array_set_size(texts, 0);
     for (guint i = 0; i < self->notes->len; i++) {
         const Note *note = &g_array_index(self->notes, Note, i);
-        if (note->count == 1)
-            g_ptr_array_add(texts, g_strdup(note->kind));
-        else
-            g_ptr_array_add(texts, g_strdup_printf("%s (%" G_GUINT64_FORMAT " times)", note->kind,
-                                                   note->count));
+        g_autofree char *times = note->count == 1
+                                     ? g_strdup("")
+                                     : g_strdup_printf("%" G_GUINT64_FORMAT " times", note->count);
+        gboolean both = note->where != NULL && times[0] != '\0',
+                 any = note->where != NULL || times[0] != '\0';
+        g_ptr_array_add(texts,
+                        g_strdup_printf("%s%s%s%s%s%s", note->kind, any ? " (" : "", times,
+                                        both ? "; first: " : "",
+                                        note->where != NULL ? note->where : "", any ? ")" : ""));
     }
 }
 

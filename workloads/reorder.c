@@ -9,8 +9,8 @@ typedef struct Slot {
 } Slot;
 
 struct Reorder {
-    Slot *ring; /* [REORDER_ROWS], sorted by (arrival, order) */
-    gsize head, ring_count;
+    Slot *ring; /* [ring_size], sorted by (arrival, order); a power of two that grows */
+    gsize head, ring_count, ring_size;
     GArray *heap; /* Slot, min-heap by (arrival, order): the late ones */
     Arena *arena;
     ArenaChunk *given; /* of the request last popped */
@@ -20,7 +20,8 @@ struct Reorder {
 Reorder *reorder_new(void)
 {
     Reorder *self = g_new0(Reorder, 1);
-    self->ring = g_new(Slot, REORDER_ROWS);
+    self->ring_size = 256;
+    self->ring = g_new(Slot, self->ring_size);
     self->heap = g_array_new(FALSE, FALSE, sizeof(Slot));
     self->arena = arena_new();
     return self;
@@ -70,14 +71,28 @@ static Slot heap_pop(GArray *heap)
     return top;
 }
 
+static void grow_ring(Reorder *self)
+{
+    Slot *bigger = g_new(Slot, 2 * self->ring_size);
+    for (gsize i = 0; i < self->ring_count; i++)
+        bigger[i] = self->ring[(self->head + i) & (self->ring_size - 1)];
+    g_free(self->ring);
+    self->ring = bigger;
+    self->head = 0;
+    self->ring_size *= 2;
+}
+
 gboolean reorder_push(Reorder *self, const Request *request)
 {
-    const Slot *tail = self->ring_count > 0
-                           ? &self->ring[(self->head + self->ring_count - 1) % REORDER_ROWS]
-                           : NULL;
+    const Slot *tail =
+        self->ring_count > 0
+            ? &self->ring[(self->head + self->ring_count - 1) & (self->ring_size - 1)]
+            : NULL;
     gboolean late = tail != NULL && request->arrival < tail->request.arrival;
     if (!late && self->ring_count < REORDER_ROWS) {
-        Slot *slot = &self->ring[(self->head + self->ring_count++) % REORDER_ROWS];
+        if (self->ring_count == self->ring_size)
+            grow_ring(self);
+        Slot *slot = &self->ring[(self->head + self->ring_count++) & (self->ring_size - 1)];
         slot->request = *request;
         slot->order = self->pushed++;
         slot->chunk = arena_keep(self->arena, &slot->request);
@@ -105,7 +120,7 @@ gboolean reorder_pop(Reorder *self, Request *ret)
         return FALSE;
     *ret = head->request;
     self->given = head->chunk;
-    self->head = (self->head + 1) % REORDER_ROWS;
+    self->head = (self->head + 1) & (self->ring_size - 1);
     self->ring_count--;
     return TRUE;
 }

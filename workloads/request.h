@@ -21,9 +21,10 @@
 
 /* How a recorded request was served, relative to `sent`; KV_NS_NONE where the log does not say. */
 typedef struct Observed {
-    kv_ns queue;   /* sent to first scheduled */
-    kv_ns ttft;    /* sent to first token */
-    kv_ns e2e;     /* sent to last token */
+    gboolean has_sent; /* Request.sent is recorded, and so is the client's wait before it */
+    kv_ns queue;       /* sent to first scheduled */
+    kv_ns ttft;        /* sent to first token */
+    kv_ns e2e;         /* sent to last token */
     guint32 n_itl; /* gaps between tokens (or chunks), the first token's own wait not among them */
     const kv_ns *itl; /* [n_itl] */
 } Observed;

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "workloads/transforms/transforms.h"
 
 const PluginInfo *const transforms[] = {
-    NULL,
+    &transform_scale.info,  &transform_slice.info, &transform_rows.info,     &transform_thin.info,
+    &transform_repeat.info, &transform_clamp.info, &transform_resample.info, NULL,
 };
 
 struct TransformList {
@@ -62,13 +64,33 @@ void transform_list_free(TransformList *self)
     g_free(self);
 }
 
-gboolean transform_list_wrap(TransformList *self, RequestSource **source, GError **error)
+gboolean transform_list_wrap_first(TransformList *self, guint n, RequestSource **source,
+                                   GError **error)
 {
-    for (guint i = 0; i < self->choices->len; i++) {
+    for (guint i = 0; i < n; i++) {
         const PluginChoice *choice = &g_array_index(self->choices, PluginChoice, i);
         const TransformOps *ops = (const TransformOps *)choice->info;
         RequestSource *outer =
             ops->wrap(choice->config, *source, &self->args, i, self->notes, error);
+        if (outer == NULL)
+            return FALSE;
+        *source = outer;
+    }
+    return TRUE;
+}
+
+gboolean transform_list_wrap(TransformList *self, RequestSource **source, GError **error)
+{
+    if (!transform_list_wrap_first(self, self->choices->len, source, error))
+        return FALSE;
+    if (self->args.arrivals != NULL) {
+        RequestSource *outer = replace_arrivals_new(*source, &self->args, error);
+        if (outer == NULL)
+            return FALSE;
+        *source = outer;
+    }
+    if (self->args.lengths != NULL) {
+        RequestSource *outer = replace_lengths_new(*source, &self->args, error);
         if (outer == NULL)
             return FALSE;
         *source = outer;

@@ -17,6 +17,10 @@ typedef struct TransformArgs {
     const char *lengths;  /* ... that replaces the lengths, keeping the gaps; NULL */
     guint64 seed;
     guint32 replication;
+    /* Opens the stream below transform `index` anew; NULL + error where that cannot be. */
+    RequestSource *(*reopen)(gpointer data, guint index, GError **error);
+    gpointer reopen_data;
+    guint index; /* for the transform's own use */
 } TransformArgs;
 
 typedef struct TransformOps {
@@ -32,6 +36,9 @@ extern const PluginInfo *const transforms[]; /* of TransformOps */
 typedef struct TransformList TransformList;
 TransformList *transform_list_new(const char *text, const TransformArgs *args, GError **error);
 void transform_list_free(TransformList *self); /* NULL is fine */
+/* Puts the first `n` transforms on top of *source. */
+gboolean transform_list_wrap_first(TransformList *self, guint n, RequestSource **source,
+                                   GError **error);
 /* Puts the whole list, and then the replacements of TransformArgs, on top of *source. */
 gboolean transform_list_wrap(TransformList *self, RequestSource **source, GError **error);
 /* Appends what was changed, with counts. */

@@ -25,7 +25,8 @@ struct Workload {
     GPtrArray *no_classes; /* char *: of sources that are no log */
     PluginChoice format, generator, arrivals, lengths, sessions;
     TransformList *transforms;
-    guint64 limit; /* requests at most; 0 = all */
+    WorkloadConfig config; /* own copy, for opening the log again */
+    guint64 limit;         /* requests at most; 0 = all */
     gboolean allow_empty;
 };
 
@@ -96,6 +97,7 @@ static void workload_source_free(RequestSource *base)
     plugin_choice_clear(&self->lengths);
     plugin_choice_clear(&self->sessions);
     transform_list_free(self->transforms);
+    workload_config_clear(&self->config);
     g_hash_table_unref(self->no_drops);
     g_ptr_array_unref(self->no_classes);
     g_ptr_array_unref(self->info.warnings);
@@ -118,7 +120,9 @@ static gboolean open_log(Workload *self, const WorkloadConfig *config, GError **
     if (config->hash == 1 || (config->hash < 0 && size >= 0 && size <= HASH_LIMIT))
         input_set_hash(input);
     gboolean automatic = config->format == NULL || g_str_equal(config->format, "auto");
-    const FormatOps *ops = automatic ? format_probe(input, error) : NULL;
+    const FormatOps *ops = !automatic            ? NULL
+                           : config->map != NULL ? format_mapped(input, error)
+                                                 : format_probe(input, error);
     if ((automatic && ops == NULL) ||
         !plugin_choice_parse(&self->format, "format", formats,
                              automatic ? ops->info.name : config->format, error)) {
@@ -212,6 +216,43 @@ static gboolean open_base(Workload *self, const WorkloadConfig *config, GError *
     return open_log(self, config, error);
 }
 
+/* The stream below transform `index` once more: a workload of the same description of its own. */
+static RequestSource *open_again(gpointer data, guint index, GError **error)
+{
+    Workload *self = data;
+    WorkloadConfig config = self->config;
+    if (g_strcmp0(config.workload, "-") == 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "transform repeat: standard input cannot be read twice: expected a file");
+        return NULL;
+    }
+    config.transforms = NULL;
+    if (config.workload != NULL)
+        config.arrivals = config.lengths = NULL;
+    config.hash = 0;
+    config.allow_empty = TRUE;
+    Workload *again = workload_open(&config, error);
+    if (again == NULL)
+        return NULL;
+    RequestSource *source = workload_source(again);
+    if (transform_list_wrap_first(self->transforms, index, &source, error))
+        return source;
+    request_source_free(source);
+    return NULL;
+}
+
+static void copy_config(WorkloadConfig *ret, const WorkloadConfig *config)
+{
+    *ret = *config;
+    ret->workload = g_strdup(config->workload);
+    ret->format = g_strdup(config->format);
+    ret->map = g_strdup(config->map);
+    ret->arrivals = g_strdup(config->arrivals);
+    ret->lengths = g_strdup(config->lengths);
+    ret->sessions = g_strdup(config->sessions);
+    ret->transforms = g_strdup(config->transforms);
+}
+
 static gboolean add_transforms(Workload *self, const WorkloadConfig *config, GError **error)
 {
     TransformArgs args = {
@@ -219,7 +260,10 @@ static gboolean add_transforms(Workload *self, const WorkloadConfig *config, GEr
         .lengths = config->workload != NULL ? config->lengths : NULL,
         .seed = config->seed,
         .replication = config->replication,
+        .reopen = open_again,
+        .reopen_data = self,
     };
+    copy_config(&self->config, config);
     self->transforms = transform_list_new(config->transforms, &args, error);
     return self->transforms != NULL && transform_list_wrap(self->transforms, &self->source, error);
 }

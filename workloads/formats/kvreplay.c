@@ -88,17 +88,6 @@ static FormatReader *kv_open(Input *input, const FormatArgs *args, GError **erro
     return &self->base;
 }
 
-static guint32 class_index(GPtrArray *classes, const char *name, gsize len)
-{
-    for (guint i = 0; i < classes->len; i++) {
-        const char *known = g_ptr_array_index(classes, i);
-        if (strlen(known) == len && memcmp(known, name, len) == 0)
-            return i;
-    }
-    g_ptr_array_add(classes, g_strndup(name, len));
-    return classes->len - 1;
-}
-
 /* Optional whole number; leaves *ret alone where the field is empty. */
 static gboolean optional(KvReader *self, int column, gint64 min, gint64 max, gint64 *ret,
                          GError **error)
@@ -153,7 +142,7 @@ static gboolean read_fields(KvReader *self, LogRecord *r, GError **error)
     if (!table_is_empty(self->table, self->klass)) {
         gsize len;
         const char *name = table_field(self->table, self->klass, &len);
-        r->klass = class_index(self->classes, name, len);
+        r->klass = format_class(self->classes, name, len);
     }
     if (r->arrival == KV_NS_NONE && r->wait == KV_NS_NONE)
         return table_error(self->table, self->arrival, error,

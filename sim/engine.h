@@ -66,6 +66,7 @@ struct Engine {
     WaitQueue waiting;
     SimRequest **running; /* in order of admission */
     guint n_running, cap_running;
+    guint n_alive; /* of the running ones, while a step's requests are being finished */
     StepPlan plan;
     guint64 last_tokens, idle_steps; /* full steps since a token came out */
     guint64 tokens; /* entries held, shared ones counted as often as held */
@@ -108,6 +109,8 @@ guint32 engine_unplan(Engine *e, SimRequest *r);
 guint32 engine_computed(const Engine *e, const SimRequest *r);
 /* Moves the head of the line to the end of the running list. */
 SimRequest *engine_admit(Engine *e);
+/* An admitted request, whose pages are taken, whose entries were kept elsewhere: it decodes at once. */
+void engine_restore(Engine *e, SimRequest *r);
 /* Out of the running list at index i, pages given back, back in line. `planned` = tokens that this
  * step's plan held for it (engine_unplan): its full pages were named with them. */
 void engine_preempt(Engine *e, guint i, guint32 planned);

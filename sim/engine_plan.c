@@ -116,6 +116,15 @@ SimRequest *engine_admit(Engine *e)
     return r;
 }
 
+void engine_restore(Engine *e, SimRequest *r)
+{
+    r->decoding = TRUE;
+    r->irregular = TRUE; /* its last token is from before it was swapped out */
+    r->finish_tick = e->tick + ((guint32)r->request.output - r->outputs) - 1;
+    r->page_tick = r->finish_tick - r->stored + (guint64)r->n_pages * e->page_size + 1;
+    e->tokens += engine_computed(e, r);
+}
+
 void engine_preempt(Engine *e, guint i, guint32 planned)
 {
     SimRequest *r = e->running[i];
@@ -140,6 +149,4 @@ void engine_preempt(Engine *e, guint i, guint32 planned)
     e->metrics->result.preemptions++;
     g_ptr_array_add(e->plan.preempted, r);
     wait_queue_push_back(&e->waiting, r);
-    if (e->ops->released)
-        e->ops->released(e, r);
 }

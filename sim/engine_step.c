@@ -124,7 +124,9 @@ void engine_release_pages(Engine *e, SimRequest *r, guint32 computed, gboolean f
 static gboolean finish_request(Engine *e, SimRequest *r, GError **error)
 {
     e->tokens -= r->stored;
-    engine_release_pages(e, r, r->stored, TRUE);
+    if (e->ops->keep_pages == NULL || !e->ops->keep_pages(e, r))
+        engine_release_pages(e, r, r->stored, TRUE);
+    e->n_alive--;
     if (r->in_batch)
         g_array_append_val(e->left, r->slot);
     RequestRecord record = {
@@ -143,8 +145,6 @@ static gboolean finish_request(Engine *e, SimRequest *r, GError **error)
     if (e->run->ledger)
         g_array_append_val(e->finished_ids, r->request.id);
     r->target = 0; /* marks it for compaction */
-    if (e->ops->released)
-        e->ops->released(e, r);
     RequestSink *sink = e->run->requests;
     if (sink && !sink->request(sink, &record, error))
         return FALSE;
@@ -181,6 +181,7 @@ static gboolean chunk_done(Engine *e, const PlanEntry *entry)
 static gboolean finish_entries(Engine *e, GError **error)
 {
     gboolean any = FALSE;
+    e->n_alive = e->n_running;
     for (guint i = 0; i < e->plan.entries->len; i++) {
         const PlanEntry *entry = &g_array_index(e->plan.entries, PlanEntry, i);
         SimRequest *r = entry->r;

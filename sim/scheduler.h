@@ -40,8 +40,9 @@ typedef struct SchedulerOps {
      * larger than the pool, are the engine's to refuse. */
     const char *(*refuse)(const Engine *engine, const SimRequest *r);
     void (*schedule)(Engine *engine);
-    /* A request finished or was preempted (after its pages were given back). NULL = not asked for. */
-    void (*released)(Engine *engine, SimRequest *r);
+    /* A request finishes: TRUE when the scheduler took over its pages (r->n_pages is then 0). NULL =
+     * they are always given back. */
+    gboolean (*keep_pages)(Engine *engine, SimRequest *r);
     /* Counts pages held by no running request (a finished one of a static batch); NULL = none. */
     void (*hold)(const Engine *engine, guint32 *holders);
     void (*stop)(gpointer state);

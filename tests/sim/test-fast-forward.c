@@ -80,10 +80,32 @@ static void test_v1_cache(void)
         random_runs(v1_texts[i], 12, TRUE);
 }
 
+static const char *const other_texts[] = {
+    "vllm-v0:budget=400,seqs=8",
+    "vllm-v0:budget=400,seqs=64,watermark=0.05,padded=yes",
+    "vllm-v0:budget=400,seqs=16,swap=yes",
+    "vllm-v0:budget=400,seqs=8,queue=sjf",
+    "sarathi:chunk=32,seqs=8",
+    "sarathi:chunk=3,seqs=16",
+    "sarathi:chunk=64,seqs=64,queue=edf",
+    "orca:seqs=4",
+    "orca:seqs=64,max_output=100",
+    "orca:seqs=8,queue=priority",
+    "static:batch=4",
+    "static:batch=16,queue=sjf",
+};
+
+static void test_others(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(other_texts); i++)
+        random_runs(other_texts[i], 12, FALSE);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fast-forward/vllm-v1", test_v1);
     g_test_add_func("/fast-forward/vllm-v1-cache", test_v1_cache);
+    g_test_add_func("/fast-forward/others", test_others);
     return g_test_run();
 }

@@ -163,7 +163,7 @@ static gboolean settle(const GnuplotJob *job, gboolean good, GError **error)
         }
         drew = TRUE;
     }
-    if (good && !drew && strcmp(job->formats, "dumb") != 0) {
+    if (good && !drew && strstr(job->formats, "svg") != NULL) {
         g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
                     "gnuplot drew no picture of %s.gp (no png or svg terminal?)", job->name);
         return FALSE;

@@ -13,7 +13,8 @@
 #define GNUPLOT_MISSING "gnuplot is not installed (Debian package gnuplot-nox)"
 
 typedef struct GnuplotJob GnuplotJob;
-/* `formats`: "png svg pdf", or "dumb" with the text collected for gnuplot_job_finish(). */
+/* `formats`: "png svg pdf", or "dumb" or "sixel", with what is drawn collected for
+ * gnuplot_job_finish(). */
 GnuplotJob *gnuplot_job_start(const char *folder, const char *name, const char *script,
                               const char *formats, GError **error);
 /* Waits, checks, renames NAME.png.part and so on; frees the job. `ret_text` (may be NULL) gets what

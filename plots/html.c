@@ -73,10 +73,28 @@ void html_data_uri(GString *page, const char *type, const char *data, gsize size
     g_string_append(page, base64);
 }
 
+/* {"value", "low95", "high95"}: a figure with its interval. */
+static gboolean is_interval(JsonNode *node)
+{
+    if (!JSON_NODE_HOLDS_OBJECT(node))
+        return FALSE;
+    JsonObject *object = json_node_get_object(node);
+    return json_object_has_member(object, "value") && json_object_has_member(object, "low95") &&
+           json_object_has_member(object, "high95");
+}
+
 void html_json_value(GString *page, JsonNode *node)
 {
     if (node == NULL || JSON_NODE_HOLDS_NULL(node)) {
         g_string_append(page, "n/a");
+    } else if (is_interval(node)) {
+        JsonObject *object = json_node_get_object(node);
+        html_json_value(page, json_object_get_member(object, "value"));
+        g_string_append(page, " (95 %: ");
+        html_json_value(page, json_object_get_member(object, "low95"));
+        g_string_append(page, " to ");
+        html_json_value(page, json_object_get_member(object, "high95"));
+        g_string_append_c(page, ')');
     } else if (!JSON_NODE_HOLDS_VALUE(node)) {
         g_autofree char *text = json_to_string(node, FALSE);
         html_text(page, text);

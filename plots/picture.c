@@ -49,8 +49,9 @@ static void write_head(Picture *self, const char *summary, double width, double 
                 "fontscale 0.7 linewidth 1 dashlength 0.8 }\n",
                 picture_number(self, width), picture_number(self, height));
     picture_add(self,
-                "if (F eq 'dumb') { set terminal dumb size 79,%u noenhanced } "
-                "else { set output '%s.'.F.SUFFIX }\n"
+                "if (F eq 'dumb') { set terminal dumb size 79,%u noenhanced }\n"
+                "if (F eq 'sixel') { set terminal sixelgd size 800,600 truecolor font 'sans,11' }\n"
+                "if (F ne 'dumb' && F ne 'sixel') { set output '%s.'.F.SUFFIX }\n"
                 "if (F eq 'svg') { set print '%s.axes'.SUFFIX }\n"
                 "reset\nPS = F eq 'png' ? 3 : 1\n"
                 "set border 3 linewidth 0.6\n"
@@ -188,7 +189,7 @@ void picture_panel_done(Picture *self, PictureAxes axes)
 void picture_end(Picture *self)
 {
     picture_add(self, "if (F eq 'svg') { unset print }\n"
-                      "if (F ne 'dumb') { unset output }\n"
+                      "if (F ne 'dumb' && F ne 'sixel') { unset output }\n"
                       "}\n");
 }
 

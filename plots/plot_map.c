@@ -36,6 +36,16 @@ static void palette(Picture *p)
                 "1 '#06304f')\nset style fill solid 1\nset colorbox user size 0.02,0.4\n");
 }
 
+/* A text terminal has no images: a mark where a cell holds anything. */
+static void draw_map(Picture *p, guint block)
+{
+    picture_add(p,
+                "if (F eq 'dumb') {\nunset colorbox\n"
+                "plot DATA index %u using 1:($3 > 0 ? $2 : NaN) with points pt '#' notitle\n"
+                "} else {\nplot DATA index %u using 1:2:3 with image notitle\n}\n",
+                block, block);
+}
+
 static void time_range(Picture *p, const TimeBins *bins)
 {
     double width = (double)time_bins_width(bins) / 1e9,
@@ -85,7 +95,8 @@ static Picture *make_composition(const PlotOps *ops, const PlotInput *input, GEr
                                       : picture_scaled(p, k - 10, "Ki")
                             : picture_scaled(p, k, ""),
                     k);
-    picture_add(p, ")\nplot DATA index %u using 1:2:3 with image notitle\n", block);
+    picture_add(p, ")\n");
+    draw_map(p, block);
     picture_panel_done(p, PICTURE_LINEAR);
     picture_end(p);
     return p;
@@ -115,9 +126,9 @@ static Picture *make_pool(const PlotOps *ops, const PlotInput *input, GError **e
     picture_add(p,
                 "set rmargin at screen 0.84\nset colorbox user origin 0.86,0.58 size 0.025,0.4\n"
                 "set cbrange [0:1]\nset cblabel 'share held'\n"
-                "set ylabel 'page id'\nset yrange [0:%s]\n"
-                "plot DATA index %u using 1:2:3 with image notitle\n",
-                picture_number(p, n * per_cell), map);
+                "set ylabel 'page id'\nset yrange [0:%s]\n",
+                picture_number(p, n * per_cell));
+    draw_map(p, map);
     picture_panel_done(p, PICTURE_LINEAR);
     time_range(p, steps->pages);
     plot_multi_panel(p, 1, 2);

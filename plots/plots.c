@@ -1,6 +1,8 @@
 #include "plots/plots.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/outfile.h"
@@ -84,12 +86,25 @@ static gboolean finish_all(Drawing *d, gboolean good, GError **error)
     return good;
 }
 
+/* In a terminal: sixel pictures where the terminal's name says that it shows them, else text. */
+static const char *formats(const PlotRequest *request)
+{
+    static const char *const with_sixels[] = {"sixel", "mlterm", "foot", "contour", "yaft"};
+    const char *term = g_getenv("TERM");
+    if (!request->terminal)
+        return "png svg pdf";
+    for (guint i = 0; term != NULL && i < G_N_ELEMENTS(with_sixels); i++)
+        if (strstr(term, with_sixels[i]) != NULL && isatty(STDOUT_FILENO))
+            return "sixel";
+    return "dumb";
+}
+
 static gboolean start(Drawing *d, const Picture *picture, const char *name, GError **error)
 {
     if (g_queue_get_length(&d->jobs) >= g_get_num_processors() && !finish_oldest(d, error))
         return FALSE;
     GnuplotJob *gnuplot = gnuplot_job_start(d->request->out, picture->name, picture->script->str,
-                                            d->request->terminal ? "dumb" : "png svg pdf", error);
+                                            formats(d->request), error);
     if (gnuplot == NULL)
         return FALSE;
     Job *job = g_new(Job, 1);

@@ -42,60 +42,91 @@ static void write_tiles(GString *page, const RunData *run)
     g_string_append(page, "</dl>\n");
 }
 
-/* A table from an object of objects: a row a member, a column a key of any of them. */
+typedef struct Column {
+    const char *key, *head;
+} Column;
+
+static const Column route_columns[] = {
+    {"launches_per_step", "launches a step"},
+    {"tasks_per_step", "tasks a step"},
+    {"nonempty_fraction_mean", "non-empty fraction"},
+    {"kv_mib_per_step", "KV, MiB a step"},
+    {"kv_touched_mib_per_step", "KV touched, MiB a step"},
+    {"merge_mib_per_step", "merge state, MiB a step"},
+    {"merge_traffic_to_kv", "merge / KV traffic"},
+    {"executed_steps", "executed steps"},
+    {"kernel_us_mean", "kernel, µs"},
+    {"kernel_us_p99", "kernel p99, µs"},
+    {"plan_us_mean", "plan, µs"},
+    {"wall_us_mean", "wall, µs"},
+    {"kernel_gb_per_s", "GB/s"},
+    {"max_abs_err", "max error"},
+    {"refused", "not possible here"},
+    {NULL, NULL},
+};
+
+static const Column latency_columns[] = {{"mean", "mean"}, {"p50", "p50"}, {"p90", "p90"},
+                                         {"p95", "p95"},   {"p99", "p99"}, {"max", "max"},
+                                         {NULL, NULL}};
+
+static JsonNode *member(JsonNode *row, const char *key)
+{
+    if (!JSON_NODE_HOLDS_OBJECT(row))
+        return NULL;
+    JsonObject *object = json_node_get_object(row);
+    return json_object_has_member(object, key) ? json_object_get_member(object, key) : NULL;
+}
+
+static gboolean any_row_has(JsonObject *object, const GList *members, const char *key)
+{
+    for (const GList *m = members; m != NULL; m = m->next) {
+        JsonNode *value = member(json_object_get_member(object, m->data), key);
+        if (value != NULL && !JSON_NODE_HOLDS_NULL(value))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* A table from an object of objects: a row a member, and those of `columns` that any row has. */
 static void write_matrix(GString *page, JsonNode *node, const char *caption, const char *first,
-                         const char *const *only)
+                         const Column *columns)
 {
     if (node == NULL || !JSON_NODE_HOLDS_OBJECT(node))
         return;
     JsonObject *object = json_node_get_object(node);
     g_autoptr(GList) members = json_object_get_members(object);
-    g_autoptr(GPtrArray) columns = g_ptr_array_new();
-    for (GList *m = members; m != NULL; m = m->next) {
-        JsonNode *row = json_object_get_member(object, m->data);
-        if (!JSON_NODE_HOLDS_OBJECT(row))
-            continue;
-        g_autoptr(GList) keys = json_object_get_members(json_node_get_object(row));
-        for (GList *k = keys; k != NULL; k = k->next)
-            if (!g_ptr_array_find_with_equal_func(columns, k->data, g_str_equal, NULL) &&
-                (only == NULL || g_strv_contains(only, k->data)))
-                g_ptr_array_add(columns, k->data);
-    }
-    if (columns->len == 0)
-        return;
-    g_string_append_printf(page,
-                           "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
-                           "<thead><tr><th>%s",
-                           caption, first);
-    for (guint i = 0; i < columns->len; i++) {
-        g_autofree char *head = g_strdelimit(g_strdup(columns->pdata[i]), "_", ' ');
-        g_string_append(page, "<th>");
-        html_text(page, head);
-    }
-    g_string_append(page, "</tr></thead>\n<tbody>");
-    for (GList *m = members; m != NULL; m = m->next) {
-        JsonNode *row = json_object_get_member(object, m->data);
-        if (!JSON_NODE_HOLDS_OBJECT(row))
-            continue;
-        g_string_append(page, "<tr><th>");
-        html_text(page, m->data);
-        for (guint i = 0; i < columns->len; i++) {
-            JsonObject *values = json_node_get_object(row);
-            g_string_append(page, "<td>");
-            html_json_value(page, json_object_has_member(values, columns->pdata[i])
-                                      ? json_object_get_member(values, columns->pdata[i])
-                                      : NULL);
+    g_autoptr(GPtrArray) keys = g_ptr_array_new();
+    GString *heads = g_string_new(NULL);
+    for (const Column *c = columns; c->key != NULL; c++)
+        if (any_row_has(object, members, c->key)) {
+            g_ptr_array_add(keys, (gpointer)c->key);
+            g_string_append_printf(heads, "<th>%s", c->head);
         }
-        g_string_append(page, "</tr>\n");
+    if (keys->len > 0) {
+        g_string_append_printf(page,
+                               "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
+                               "<thead><tr><th>%s%s</tr></thead>\n<tbody>",
+                               caption, first, heads->str);
+        for (GList *m = members; m != NULL; m = m->next) {
+            g_string_append(page, "<tr><th>");
+            html_text(page, m->data);
+            for (guint i = 0; i < keys->len; i++) {
+                JsonNode *value = member(json_object_get_member(object, m->data), keys->pdata[i]);
+                g_string_append(page, "<td>");
+                if (value != NULL)
+                    html_json_value(page, value);
+            }
+            g_string_append(page, "</tr>\n");
+        }
+        g_string_append(page, "</tbody></table></div>\n");
     }
-    g_string_append(page, "</tbody></table></div>\n");
+    g_string_free(heads, TRUE);
 }
 
 /* The latency objects alone, out of everything the simulator says. */
 static void write_latencies(GString *page, const RunData *run)
 {
     static const char *const names[] = {"ttft", "itl", "tpot", "e2e", "queue_delay"};
-    static const char *const quantiles[] = {"mean", "p50", "p90", "p95", "p99", "max", NULL};
     g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
     JsonObject *object = json_object_new();
     json_node_take_object(node, object);
@@ -105,7 +136,7 @@ static void write_latencies(GString *page, const RunData *run)
         if (values != NULL && JSON_NODE_HOLDS_OBJECT(values))
             json_object_set_member(object, names[i], json_node_copy(values));
     }
-    write_matrix(page, node, "Latency, seconds", "", quantiles);
+    write_matrix(page, node, "Latency, seconds", "", latency_columns);
 }
 
 static void write_value(GString *page, const char *key, JsonNode *node)
@@ -152,9 +183,11 @@ void report_summary(GString *page, const RunData *run)
     if (refused != NULL && JSON_NODE_HOLDS_OBJECT(refused) &&
         json_object_get_size(json_node_get_object(refused)) > 0)
         write_line(page, refused, "Refused, by reason", NULL);
-    write_matrix(page, run_data_node(run, "replay.routes"),
-                 "Decode attention by route (means over steps with decode rows unless said)",
-                 "route", NULL);
+    write_matrix(
+        page, run_data_node(run, "replay.routes"),
+        "Decode attention by route, one layer: means over steps with decode rows; times over "
+        "the executed ones",
+        "route", route_columns);
     write_line(page, run_data_node(run, "replay.policy.name"), "Policy", NULL);
     write_line(page, run_data_node(run, "replay.policy.shares"), "Share of steps by chosen route",
                "share");

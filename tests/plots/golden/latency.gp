@@ -16,7 +16,9 @@ if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
 if (F eq 'png') { set terminal pngcairo size 1050,690 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
 if (F eq 'svg') { set terminal svg size 336,221 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
 if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
-if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'latency.'.F.SUFFIX }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced }
+if (F eq 'sixel') { set terminal sixelgd size 800,600 truecolor font 'sans,11' }
+if (F ne 'dumb' && F ne 'sixel') { set output 'latency.'.F.SUFFIX }
 if (F eq 'svg') { set print 'latency.axes'.SUFFIX }
 reset
 PS = F eq 'png' ? 3 : 1
@@ -40,5 +42,5 @@ plot \
     DATA index 4 using 1:2 with points pt 7 ps 0.45*PS lc rgb '#cc79a7' title 'ITL, pooled'
 if (F eq 'svg') { print axes(1, 'x-') }
 if (F eq 'svg') { unset print }
-if (F ne 'dumb') { unset output }
+if (F ne 'dumb' && F ne 'sixel') { unset output }
 }

@@ -16,7 +16,9 @@ if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
 if (F eq 'png') { set terminal pngcairo size 1050,990 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
 if (F eq 'svg') { set terminal svg size 336,317 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
 if (F eq 'pdf') { set terminal pdfcairo size 3.5in,3.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
-if (F eq 'dumb') { set terminal dumb size 79,30 noenhanced } else { set output 'launches.'.F.SUFFIX }
+if (F eq 'dumb') { set terminal dumb size 79,30 noenhanced }
+if (F eq 'sixel') { set terminal sixelgd size 800,600 truecolor font 'sans,11' }
+if (F ne 'dumb' && F ne 'sixel') { set output 'launches.'.F.SUFFIX }
 if (F eq 'svg') { set print 'launches.axes'.SUFFIX }
 reset
 PS = F eq 'png' ? 3 : 1
@@ -65,5 +67,5 @@ plot \
 if (F eq 'svg') { print axes(2, '--') }
 unset multiplot
 if (F eq 'svg') { unset print }
-if (F ne 'dumb') { unset output }
+if (F ne 'dumb' && F ne 'sixel') { unset output }
 }

@@ -16,7 +16,9 @@ if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
 if (F eq 'png') { set terminal pngcairo size 1050,990 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
 if (F eq 'svg') { set terminal svg size 336,317 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
 if (F eq 'pdf') { set terminal pdfcairo size 3.5in,3.3in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
-if (F eq 'dumb') { set terminal dumb size 79,30 noenhanced } else { set output 'pool.'.F.SUFFIX }
+if (F eq 'dumb') { set terminal dumb size 79,30 noenhanced }
+if (F eq 'sixel') { set terminal sixelgd size 800,600 truecolor font 'sans,11' }
+if (F ne 'dumb' && F ne 'sixel') { set output 'pool.'.F.SUFFIX }
 if (F eq 'svg') { set print 'pool.axes'.SUFFIX }
 reset
 PS = F eq 'png' ? 3 : 1
@@ -43,7 +45,12 @@ set cbrange [0:1]
 set cblabel 'share held'
 set ylabel 'page id'
 set yrange [0:64]
+if (F eq 'dumb') {
+unset colorbox
+plot DATA index 0 using 1:($3 > 0 ? $2 : NaN) with points pt '#' notitle
+} else {
 plot DATA index 0 using 1:2:3 with image notitle
+}
 if (F eq 'svg') { print axes(1, '--') }
 set xrange [0:0.1300234]
 set xlabel 'simulated time (s)'
@@ -66,5 +73,5 @@ plot DATA index 1 using 1:3:4 with filledcurves lc rgb '#009e73' notitle, \
 if (F eq 'svg') { print axes(2, '--') }
 unset multiplot
 if (F eq 'svg') { unset print }
-if (F ne 'dumb') { unset output }
+if (F ne 'dumb' && F ne 'sixel') { unset output }
 }

@@ -16,7 +16,9 @@ if (F eq 'png' && strstrt(GPVAL_TERMINALS, 'pngcairo') == 0) { continue }
 if (F eq 'png') { set terminal pngcairo size 1050,630 font 'sans,7.5' fontscale 2.9 linewidth 3 dashlength 1.2 background '#ffffff' }
 if (F eq 'svg') { set terminal svg size 336,202 font 'sans-serif,9.5' linewidth 1 dashlength 0.8 dynamic }
 if (F eq 'pdf') { set terminal pdfcairo size 3.5in,2.1in font 'sans,7.5' fontscale 0.7 linewidth 1 dashlength 0.8 }
-if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced } else { set output 'step-length.'.F.SUFFIX }
+if (F eq 'dumb') { set terminal dumb size 79,22 noenhanced }
+if (F eq 'sixel') { set terminal sixelgd size 800,600 truecolor font 'sans,11' }
+if (F ne 'dumb' && F ne 'sixel') { set output 'step-length.'.F.SUFFIX }
 if (F eq 'svg') { set print 'step-length.axes'.SUFFIX }
 reset
 PS = F eq 'png' ? 3 : 1
@@ -38,5 +40,5 @@ plot \
     DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.6 dt 2 title 'with prefill (34 steps)'
 if (F eq 'svg') { print axes(1, 'x-') }
 if (F eq 'svg') { unset print }
-if (F ne 'dumb') { unset output }
+if (F ne 'dumb' && F ne 'sixel') { unset output }
 }

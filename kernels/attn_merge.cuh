@@ -1,16 +1,16 @@
 /* Partial softmax states in global memory, and merging them in slot order.
  *
- * A slot holds one (row, KV head) piece's state for its G heads, kept in pairs of heads because that is
- * how the accumulators of the matrix unit come: PT = ceil(G/2) pairs, first PT x float4 {m0,l0,m1,l1},
- * then PT x D/2 x float4 {d h0, d h1, d+1 h0, d+1 h1}: an "item" is one such float4, that is two
- * dimensions of two heads. m is in units of log2 (score x scale x log2 e). The neutral state is
- * m = -inf, l = 0, acc = 0.
+ * A slot holds one (row, KV head) piece's state for its G heads, kept in pairs of heads because
+ * that is how the accumulators of the matrix unit come: PT = ceil(G/2) pairs, first PT x float4
+ * {m0,l0,m1,l1}, then PT x D/2 x float4 {d h0, d h1, d+1 h0, d+1 h1}: an "item" is one such float4,
+ * that is two dimensions of two heads. m is in units of log2 (score x scale x log2 e). The neutral
+ * state is m = -inf, l = 0, acc = 0.
  *
- * merge_slots() is run by all threads of a CTA. Slots are taken in groups whose bounds depend on n and the
- * CTA's size alone, inside a group in order, then group by group: so the same states give the same
- * bits, whoever merges. With WAIT, a slot is read word by word until no word is the empty mark;
- * afterwards the mark is put back, so that the next launch (or graph replay) finds empty slots: the
- * data is its own flag, and no order between words is needed.
+ * merge_slots() is run by all threads of a CTA. Slots are taken in groups whose bounds depend on n
+ * and the CTA's size alone, inside a group in order, then group by group: so the same states give
+ * the same bits, whoever merges. With WAIT, a slot is read word by word until no word is the empty
+ * mark; afterwards the mark is put back, so that the next launch (or graph replay) finds empty
+ * slots: the data is its own flag, and no order between words is needed.
  */
 #ifndef KV_KERNELS_ATTN_MERGE_CUH
 #define KV_KERNELS_ATTN_MERGE_CUH
@@ -57,7 +57,8 @@ __device__ __forceinline__ float4 never_empty(float4 x)
 /* s is rescaled to the maxima m0, m1 (not below its own). */
 __device__ __forceinline__ void state_rescale(State &s, float m0, float m1)
 {
-    const float f0 = exp2_fast(s.m0 - finite_or_zero(m0)), f1 = exp2_fast(s.m1 - finite_or_zero(m1));
+    const float f0 = exp2_fast(s.m0 - finite_or_zero(m0)),
+                f1 = exp2_fast(s.m1 - finite_or_zero(m1));
     s.m0 = m0, s.m1 = m1;
     s.l0 *= f0, s.l1 *= f1;
     s.o.x *= f0, s.o.y *= f1, s.o.z *= f0, s.o.w *= f1;
@@ -73,13 +74,14 @@ __device__ __forceinline__ void state_add(State &s, float4 ml, float4 o)
     s.o.z = fmaf(f0, o.z, s.o.z), s.o.w = fmaf(f1, o.w, s.o.w);
 }
 
-/* Writes heads h, h+1 (the second only below `group`) at dimensions dd, dd+1 of `out`, the row and KV
- * head's first output. */
+/* Writes heads h, h+1 (the second only below `group`) at dimensions dd, dd+1 of `out`, the row and
+ * KV head's first output. */
 template <typename T, int D>
 __device__ __forceinline__ void state_write(const State &s, T *out, int group, int h, int dd)
 {
     const float i0 = s.l0 == 0.f ? 0.f : 1.f / s.l0, i1 = s.l1 == 0.f ? 0.f : 1.f / s.l1;
-    *reinterpret_cast<uint32_t *>(out + (int64_t)h * D + dd) = Half<T>::pack(s.o.x * i0, s.o.z * i0);
+    *reinterpret_cast<uint32_t *>(out + (int64_t)h * D + dd) =
+        Half<T>::pack(s.o.x * i0, s.o.z * i0);
     if (h + 1 < group)
         *reinterpret_cast<uint32_t *>(out + (int64_t)(h + 1) * D + dd) =
             Half<T>::pack(s.o.y * i1, s.o.w * i1);
@@ -98,8 +100,8 @@ struct SlotList {
     int first, step, skew, n;
     __device__ __forceinline__ float4 *at(int i) const
     {
-        return reinterpret_cast<float4 *>(
-            base + (int64_t)(first + i * step + (i == 0 ? skew : 0)) * floats);
+        return reinterpret_cast<float4 *>(base + (int64_t)(first + i * step + (i == 0 ? skew : 0)) *
+                                                     floats);
     }
 };
 
@@ -181,7 +183,8 @@ __device__ void merge_slots(const SlotList &slots, int group, T *out, float4 *sc
                 }
                 state_rescale(s, m0, m1);
                 for (int g = 1; g < groups; ++g)
-                    state_add(s, scratch[2 * (tid + g * items)], scratch[2 * (tid + g * items) + 1]);
+                    state_add(s, scratch[2 * (tid + g * items)],
+                              scratch[2 * (tid + g * items) + 1]);
             }
         }
         if (mine && gi == 0)

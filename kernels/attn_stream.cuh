@@ -1,19 +1,19 @@
 /* The decode kernel: one stream of 16-token tiles per CTA, used by every route.
  *
- * A CTA is given a contiguous range of tiles: one task of a plan (task mode), or its share of all tiles
- * of the batch in the order row, KV head, token (persistent mode, planned by every CTA from the
- * lengths alone). Its warps take tiles in turn, each with its own ring of cp.async stages, so the main
- * loop has no CTA barrier and loads run ahead over the borders of rows. At the end of a piece (the
- * range's part of one row and KV head) the warps' states are merged in shared memory; a whole piece
- * goes straight to the output, a cut one into a partial slot, merged by a later launch, by the last CTA
- * to arrive, or by the CTA that owns the piece.
+ * A CTA is given a contiguous range of tiles: one task of a plan (task mode), or its share of all
+ * tiles of the batch in the order row, KV head, token (persistent mode, planned by every CTA from
+ * the lengths alone). Its warps take tiles in turn, each with its own ring of cp.async stages, so
+ * the main loop has no CTA barrier and loads run ahead over the borders of rows. At the end of a
+ * piece (the range's part of one row and KV head) the warps' states are merged in shared memory; a
+ * whole piece goes straight to the output, a cut one into a partial slot, merged by a later launch,
+ * by the last CTA to arrive, or by the CTA that owns the piece.
  *
  * Arithmetic: S^T = K Q^T and O^T = V^T P^T with mma.m16n8k16, so tokens (then dimensions) fill the
  * 16 rows and the group's heads, padded to 8 (NT = 1) or 16 (NT = 2), the columns: K and V are read
  * once for the whole group, and both accumulators have a head's values in the same threads.
  *
- * Page ids: lane i of a warp resolves (row, head, page id, offset) for the warp's i-th next tile, 32
- * lookups at a time and one batch ahead; pages below 16 entries take 16/p lanes a tile.
+ * Page ids: lane i of a warp resolves (row, head, page id, offset) for the warp's i-th next tile,
+ * 32 lookups at a time and one batch ahead; pages below 16 entries take 16/p lanes a tile.
  *
  * Bits depend on the plan (or the grid), never on timing.
  */
@@ -47,25 +47,27 @@ struct StreamArgs {
     void *out;
     float scale_log2;        /* scale x log2 e */
     const StreamTask *tasks; /* NULL: persistent */
+    int n_tasks;
     float *slots;
     uint32_t *counters; /* zero between launches */
-    int c0, min_units;  /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
+    int c0,
+        min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
     int merge_kind;
     int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */
     uint32_t delay_seed; /* tests: random waits before global protocol steps; 0 = none */
 };
 
 template <int D> struct Geometry {
-    static constexpr int ROW = 2 * D;         /* bytes of an entry */
-    static constexpr int CHUNKS = D / 8;      /* 16-byte chunks of an entry */
+    static constexpr int ROW = 2 * D;            /* bytes of an entry */
+    static constexpr int CHUNKS = D / 8;         /* 16-byte chunks of an entry */
     static constexpr int ROWS_PER = 32 / CHUNKS; /* entries a warp copies at once */
     static constexpr int COPIES = TILE / ROWS_PER;
-    static constexpr int HALF = TILE * ROW;   /* K (or V) of a tile */
+    static constexpr int HALF = TILE * ROW; /* K (or V) of a tile */
     static constexpr int STAGE = 2 * HALF;
 };
 
-/* Floats of one warp's part of a merge buffer: m, l of 8 heads, then pairs of heads, padded so that the
- * stores of an accumulator meet no bank twice. */
+/* Floats of one warp's part of a merge buffer: m, l of 8 heads, then pairs of heads, padded so that
+ * the stores of an accumulator meet no bank twice. */
 __host__ __device__ constexpr int pairs_per_pass(int group)
 {
     return group > 8 ? 4 : (group + 1) / 2;
@@ -80,16 +82,20 @@ __host__ __device__ constexpr int merge_bytes(int group, int d, int warps, int b
     const int a = 4 * merge_floats(group, d) * warps * buffers, b = 32 * 32 * warps;
     return a > b ? a : b;
 }
-/* Bytes of the plan in shared memory: prefix, lengths, table offsets, and 16 words of scan scratch. */
+/* Bytes of the plan in shared memory: two prefixes, lengths, table offsets, and scratch of the
+ * scan. */
 __host__ __device__ constexpr int plan_bytes(int rows)
 {
-    return 4 * ((rows + 1) + 2 * rows + 16);
+    return 4 * (2 * (rows + 1) + 2 * rows + 2 * 16);
 }
 
 struct Smem {
     uint32_t ring; /* this warp's */
     float *merge;
-    int *prefix, *len, *off, *scan;
+    int *
+        units; /* [rows + 1] units of the rows before: kv_heads x (tiles + c0) each, 0 when empty */
+    int *tiles; /* [rows + 1] tiles of the rows before */
+    int *len, *off, *scan;
 };
 
 /* What a CTA works through: tile ordinals [g0, g1). */
@@ -111,57 +117,59 @@ __device__ __forceinline__ void random_delay(const StreamArgs &a, uint32_t salt)
 
 /* ---- persistent plan ---------------------------------------------------------------------- */
 
-/* Units of row r and all rows before: prefix[r+1]; a row has kv_heads x (tiles + c0) units. */
+/* Inclusive sum over the warp. */
+__device__ __forceinline__ int warp_scan(int x)
+{
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+        const int y = __shfl_up_sync(~0u, x, d);
+        x += lane >= d ? y : 0;
+    }
+    return x;
+}
+
 __device__ __forceinline__ void plan_prefix(const StreamArgs &a, const Smem &sm)
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    int carry = 0;
+    int rows_before = 0, tiles_before = 0; /* of earlier rounds */
     for (int base = 0; base < a.rows; base += blockDim.x) {
         const int r = base + threadIdx.x;
-        int units = 0;
+        int len = 0;
         if (r < a.rows) {
-            const int len = a.lens[r];
+            len = a.lens[r];
             sm.off[r] = a.offset[r];
             sm.len[r] = len;
-            units = a.kv_heads * ((len + TILE - 1) / TILE + a.c0);
         }
-        int sum = units;
-#pragma unroll
-        for (int d = 1; d < 32; d *= 2) {
-            const int y = __shfl_up_sync(~0u, sum, d);
-            sum += lane >= d ? y : 0;
-        }
+        const int tiles = warp_scan((len + TILE - 1) / TILE);
+        const int full = __popc(__ballot_sync(~0u, len > 0) & (2u << lane) - 1);
         if (lane == 31)
-            sm.scan[warp] = sum;
+            sm.scan[2 * warp] = tiles, sm.scan[2 * warp + 1] = full;
         __syncthreads();
-        int before = carry;
+        int my_rows = rows_before + full, my_tiles = tiles_before + tiles;
         for (int w = 0; w < warps; ++w) {
-            const int total = sm.scan[w];
-            before += w < warp ? total : 0;
-            carry += total;
+            const int t = sm.scan[2 * w], f = sm.scan[2 * w + 1];
+            my_tiles += w < warp ? t : 0, my_rows += w < warp ? f : 0;
+            tiles_before += t, rows_before += f;
         }
-        if (r < a.rows)
-            sm.prefix[r + 1] = before + sum;
+        if (r < a.rows) {
+            sm.tiles[r + 1] = a.kv_heads * my_tiles;
+            sm.units[r + 1] = a.kv_heads * (my_tiles + a.c0 * my_rows);
+        }
         if (base + (int)blockDim.x < a.rows)
             __syncthreads();
     }
     if (threadIdx.x == 0)
-        sm.prefix[0] = 0;
+        sm.tiles[0] = sm.units[0] = 0;
     __syncthreads();
 }
 
-/* Tiles of all rows before r. */
-__device__ __forceinline__ int tiles_before(const StreamArgs &a, const Smem &sm, int r)
-{
-    return sm.prefix[r] - a.c0 * a.kv_heads * r;
-}
-
 /* The row that holds tile g, between lo and hi. */
-__device__ __forceinline__ int row_of_tile(const StreamArgs &a, const Smem &sm, int g, int lo, int hi)
+__device__ __forceinline__ int row_of_tile(const Smem &sm, int g, int lo, int hi)
 {
     while (lo < hi) {
         const int mid = (lo + hi + 1) >> 1;
-        if (tiles_before(a, sm, mid) <= g)
+        if (sm.tiles[mid] <= g)
             lo = mid;
         else
             hi = mid - 1;
@@ -175,16 +183,16 @@ __device__ __forceinline__ int tiles_before_unit(const StreamArgs &a, const Smem
     int lo = 0, hi = a.rows;
     while (lo < hi) { /* the last row that begins at or before x; `rows` when x is the end */
         const int mid = (lo + hi + 1) >> 1;
-        if (sm.prefix[mid] <= x)
+        if (sm.units[mid] <= x)
             lo = mid;
         else
             hi = mid - 1;
     }
     if (lo == a.rows)
-        return tiles_before(a, sm, lo);
+        return sm.tiles[lo];
     const int tiles = (sm.len[lo] + TILE - 1) / TILE, unit = tiles + a.c0;
-    const int y = x - sm.prefix[lo], head = y / unit;
-    return tiles_before(a, sm, lo) + head * tiles + max(0, y - head * unit - a.c0);
+    const int y = x - sm.units[lo], head = y / unit;
+    return sm.tiles[lo] + head * tiles + max(0, y - head * unit - a.c0);
 }
 
 __device__ __forceinline__ int first_unit(const Range &r, int cta)
@@ -199,12 +207,12 @@ __device__ __forceinline__ int cta_of_unit(const Range &r, int x)
     return x < wide ? x / (r.share + 1) : r.extra + (x - wide) / r.share;
 }
 
-/* CTAs are numbered against the order in which they are started, so that an owner waits only for CTAs
- * started before it. */
+/* CTAs are numbered against the order in which they are started, so that an owner waits only for
+ * CTAs started before it. */
 __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
 {
     Range r;
-    const int units = sm.prefix[a.rows], lane = threadIdx.x & 31;
+    const int units = sm.units[a.rows], lane = threadIdx.x & 31;
     r.ctas = min((int)gridDim.x, max(1, units / a.min_units));
     r.cta = gridDim.x - 1 - blockIdx.x;
     r.share = units / r.ctas;
@@ -214,7 +222,7 @@ __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
         g = tiles_before_unit(a, sm, first_unit(r, r.cta + (lane & 1)));
     r.g0 = __shfl_sync(~0u, g, 0);
     r.g1 = __shfl_sync(~0u, g, 1);
-    const int row = row_of_tile(a, sm, (lane & 1) ? r.g1 - 1 : r.g0, 0, a.rows - 1);
+    const int row = row_of_tile(sm, (lane & 1) ? r.g1 - 1 : r.g0, 0, a.rows - 1);
     r.row_lo = __shfl_sync(~0u, row, 0);
     r.row_hi = __shfl_sync(~0u, row, 1);
     return r;
@@ -222,11 +230,12 @@ __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
 
 /* ---- loading ------------------------------------------------------------------------------ */
 
-/* A warp's tiles yet to be loaded. Each lane holds one lookup of the batch in hand and one of the next:
- * page id, and offset inside the page in 16-byte units with the tile's valid entries above. */
+/* A warp's tiles yet to be loaded. Each lane holds one lookup of the batch in hand and one of the
+ * next: page id, and offset inside the page in 16-byte units with the tile's valid entries above.
+ */
 struct Loader {
-    int next;  /* ordinal of the next tile */
-    int slot;  /* its lookup in the batch */
+    int next; /* ordinal of the next tile */
+    int slot; /* its lookup in the batch */
     int id, where, id2, where2;
 };
 
@@ -241,9 +250,9 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
         return;
     int head = task.head, tile = g, len = task.end, off;
     if (!a.tasks) {
-        const int row = row_of_tile(a, sm, g, range.row_lo, range.row_hi);
+        const int row = row_of_tile(sm, g, range.row_lo, range.row_hi);
         len = sm.len[row];
-        const int tiles = (len + TILE - 1) / TILE, x = g - tiles_before(a, sm, row);
+        const int tiles = (len + TILE - 1) / TILE, x = g - sm.tiles[row];
         head = x / tiles;
         tile = x - head * tiles;
         off = sm.off[row];
@@ -265,10 +274,11 @@ __device__ __forceinline__ void load_tile(const StreamArgs &a, const Loader &ld,
     using G = Geometry<D>;
     const int lane = threadIdx.x & 31, mine = lane / G::CHUNKS, chunk = 16 * (lane % G::CHUNKS);
     if (a.page_shift >= 4) {
-        const int id = __shfl_sync(~0u, ld.id, ld.slot), where = __shfl_sync(~0u, ld.where, ld.slot);
+        const int id = __shfl_sync(~0u, ld.id, ld.slot),
+                  where = __shfl_sync(~0u, ld.where, ld.slot);
         const int valid = where >> 24;
-        const int64_t at = id * a.page_bytes + (int64_t)(where & 0xffffff) * 16 +
-                           mine * a.token_bytes + chunk;
+        const int64_t at =
+            id * a.page_bytes + (int64_t)(where & 0xffffff) * 16 + mine * a.token_bytes + chunk;
         const char *k = a.k + at, *v = a.v + at;
 #pragma unroll
         for (int j = 0; j < G::COPIES; ++j) {
@@ -281,7 +291,8 @@ __device__ __forceinline__ void load_tile(const StreamArgs &a, const Loader &ld,
         const int sub_shift = 4 - a.page_shift, mask = (1 << a.page_shift) - 1;
 #pragma unroll
         for (int j = 0; j < G::COPIES; ++j) {
-            const int row = j * G::ROWS_PER + mine, from = (ld.slot << sub_shift) + (row >> a.page_shift);
+            const int row = j * G::ROWS_PER + mine,
+                      from = (ld.slot << sub_shift) + (row >> a.page_shift);
             const int id = __shfl_sync(~0u, ld.id, from), where = __shfl_sync(~0u, ld.where, from);
             const int64_t at = id * a.page_bytes + (int64_t)(where & 0xffffff) * 16 +
                                (row & mask) * a.token_bytes + chunk;
@@ -336,8 +347,8 @@ template <int D, int NT> struct Accumulator {
 };
 
 template <typename T, int D, int NT>
-__device__ __forceinline__ void accumulator_begin(const StreamArgs &a, Accumulator<D, NT> &acc, int row,
-                                                  int head)
+__device__ __forceinline__ void accumulator_begin(const StreamArgs &a, Accumulator<D, NT> &acc,
+                                                  int row, int head)
 {
     const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
 #pragma unroll
@@ -374,8 +385,8 @@ __device__ __forceinline__ void tile_scores(const Accumulator<D, NT> &acc, uint3
 {
     using G = Geometry<D>;
     const int lane = threadIdx.x & 31;
-    const uint32_t from = stage + ((lane & 7) + ((lane >> 3) & 1) * 8) * G::ROW +
-                          (((lane >> 4) ^ (lane & 7)) << 4);
+    const uint32_t from =
+        stage + ((lane & 7) + ((lane >> 3) & 1) * 8) * G::ROW + (((lane >> 4) ^ (lane & 7)) << 4);
     float odd[NT][4];
 #pragma unroll
     for (int n = 0; n < NT; ++n)
@@ -394,7 +405,7 @@ __device__ __forceinline__ void tile_scores(const Accumulator<D, NT> &acc, uint3
             else
                 q0 = load_volatile(acc.q_from[n] + k * 16),
                 q1 = load_volatile(acc.q_from[n] + k * 16 + 8);
-            Half<T>::mma(k & 1 ? odd[n] : s[n], kf, q0, q1);
+            Half<T>::mma((k & 1) && Accumulator<D, NT>::Q_KEPT ? odd[n] : s[n], kf, q0, q1);
         }
     }
 #pragma unroll
@@ -404,10 +415,11 @@ __device__ __forceinline__ void tile_scores(const Accumulator<D, NT> &acc, uint3
             s[n][i] += odd[n][i];
 }
 
-/* Online softmax of one n-tile: scores to weights (packed as the B operand p), state brought along. */
+/* Online softmax of one n-tile: scores to weights (packed as the B operand p), state brought along.
+ */
 template <typename T, int D, int NT>
-__device__ __forceinline__ void tile_softmax(Accumulator<D, NT> &acc, int n, float (&s)[4], float scale,
-                                             uint32_t (&p)[2])
+__device__ __forceinline__ void tile_softmax(Accumulator<D, NT> &acc, int n, float (&s)[4],
+                                             float scale, uint32_t (&p)[2])
 {
     float x0 = fmaxf(s[0], s[2]) * scale, x1 = fmaxf(s[1], s[3]) * scale;
     if (__any_sync(~0u, x0 > acc.m[n][0] || x1 > acc.m[n][1])) {
@@ -473,9 +485,9 @@ __device__ __forceinline__ void tile_consume(const StreamArgs &a, Accumulator<D,
 
 struct Piece {
     int row, head;
-    int first, end;   /* ordinals of this CTA's tiles */
-    int slot;         /* < 0: whole, goes to the output */
-    uint32_t active;  /* warps that had tiles */
+    int first, end;  /* ordinals of this CTA's tiles */
+    int slot;        /* < 0: whole, goes to the output */
+    uint32_t active; /* warps that had tiles */
 };
 
 /* This warp's n-tile into its part of the merge buffer. */
@@ -504,8 +516,8 @@ __device__ __forceinline__ void accumulator_store(const Accumulator<D, NT> &acc,
 
 /* The CTA's warps merged, for item (pair, dd) of the n-tile in `from`. */
 template <int D>
-__device__ __forceinline__ State merge_warps(const float *from, int stride, uint32_t active, int pair,
-                                             int dd)
+__device__ __forceinline__ State merge_warps(const float *from, int stride, uint32_t active,
+                                             int pair, int dd)
 {
     State s = state_neutral();
     float m0 = -INFINITY, m1 = -INFINITY;
@@ -532,15 +544,15 @@ __device__ __forceinline__ void slot_store(const StreamArgs &a, float4 *to, floa
 
 /* All threads: the piece's state to the output or its slot. */
 template <typename T, int D, int NT>
-__device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm, const Piece &piece,
-                                             const Accumulator<D, NT> &acc, int &buffer)
+__device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm,
+                                             const Piece &piece, const Accumulator<D, NT> &acc,
+                                             int &buffer)
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
-    T *out = static_cast<T *>(a.out) +
-             ((int64_t)piece.row * a.kv_heads + piece.head) * a.group * D;
-    float4 *slot = reinterpret_cast<float4 *>(a.slots + (int64_t)max(0, piece.slot) *
-                                                            slot_floats(a.group, D));
+    T *out = static_cast<T *>(a.out) + ((int64_t)piece.row * a.kv_heads + piece.head) * a.group * D;
+    float4 *slot =
+        reinterpret_cast<float4 *>(a.slots + (int64_t)max(0, piece.slot) * slot_floats(a.group, D));
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
@@ -586,8 +598,7 @@ template <typename T, int D>
 __device__ void merge_cut_piece(const StreamArgs &a, const Smem &sm, const Range &range,
                                 const Piece &piece, int from, int to)
 {
-    T *out = static_cast<T *>(a.out) +
-             ((int64_t)piece.row * a.kv_heads + piece.head) * a.group * D;
+    T *out = static_cast<T *>(a.out) + ((int64_t)piece.row * a.kv_heads + piece.head) * a.group * D;
     const SlotList slots = {a.slots, slot_floats(a.group, D), 2 * from, 2, 1, to - from + 1};
     random_delay(a, 1);
     if (a.merge_kind == MERGE_OWNER) {
@@ -655,12 +666,13 @@ __device__ __forceinline__ void fill_ring(const StreamArgs &a, const Smem &sm, c
         resolve(a, sm, range, task, second, warps, ld.id2, ld.where2);
 }
 
-template <typename T, int D, int NT> __device__ void run_task(const StreamArgs &a, const Smem &sm)
+template <typename T, int D, int NT>
+__device__ void run_task(const StreamArgs &a, const Smem &sm, const StreamTask &task)
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    const StreamTask task = a.tasks[blockIdx.x];
     Range range = {};
-    range.g0 = task.begin / TILE, range.g1 = (task.end + TILE - 1) / TILE;
+    range.g0 = task.begin / TILE;
+    range.g1 = task.begin < task.end ? (task.end + TILE - 1) / TILE : range.g0;
     Loader ld = {range.g0 + warp, 0, 0, 0, 0, 0};
     fill_ring<D>(a, sm, range, task, ld);
     Accumulator<D, NT> acc;
@@ -674,9 +686,23 @@ template <typename T, int D, int NT> __device__ void run_task(const StreamArgs &
         return;
     random_delay(a, 1);
     if (arrive_last(a, sm, a.counters + task.counter, task.n_slots)) {
-        const SlotList slots = {a.slots, slot_floats(a.group, D), task.first_slot, 1, 0, task.n_slots};
-        T *out = static_cast<T *>(a.out) + ((int64_t)task.row * a.kv_heads + task.head) * a.group * D;
+        const SlotList slots = {
+            a.slots, slot_floats(a.group, D), task.first_slot, 1, 0, task.n_slots};
+        T *out = static_cast<T *>(a.out) +
+                 ((int64_t)task.row * a.kv_heads + task.head) * a.group * D;
         merge_slots<T, D, false>(slots, a.group, out, reinterpret_cast<float4 *>(sm.merge));
+    }
+}
+
+/* A CTA a task; fewer CTAs (a limited grid) take further ones in turn. */
+template <typename T, int D, int NT> __device__ void run_tasks(const StreamArgs &a, const Smem &sm)
+{
+    for (int i = blockIdx.x; i < a.n_tasks; i += gridDim.x) {
+        if (i != (int)blockIdx.x) {
+            cp_async_wait<0>();
+            __syncthreads();
+        }
+        run_task<T, D, NT>(a, sm, a.tasks[i]);
     }
 }
 
@@ -684,13 +710,14 @@ template <typename T, int D, int NT> __device__ void run_task(const StreamArgs &
 template <int D>
 __device__ __forceinline__ void prefetch_queries(const StreamArgs &a, int row, int head)
 {
-    const char *q = static_cast<const char *>(a.q) +
-                    2 * ((int64_t)row * a.kv_heads + head) * a.group * D;
+    const char *q =
+        static_cast<const char *>(a.q) + 2 * ((int64_t)row * a.kv_heads + head) * a.group * D;
     for (int x = threadIdx.x * 128; x < 2 * D * a.group; x += blockDim.x * 128)
         prefetch_l1(q + x);
 }
 
-template <typename T, int D, int NT> __device__ void run_persistent(const StreamArgs &a, const Smem &sm)
+template <typename T, int D, int NT>
+__device__ void run_persistent(const StreamArgs &a, const Smem &sm)
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     plan_prefix(a, sm);
@@ -703,7 +730,7 @@ template <typename T, int D, int NT> __device__ void run_persistent(const Stream
     Loader ld = {range.g0 + warp, 0, 0, 0, 0, 0};
     fill_ring<D>(a, sm, range, none, ld);
 
-    int row = range.row_lo, begin = tiles_before(a, sm, row);
+    int row = range.row_lo, begin = sm.tiles[row];
     int tiles = (sm.len[row] + TILE - 1) / TILE, head = (range.g0 - begin) / tiles;
     begin += head * tiles;
     int mine = range.g0 + warp, at = 0, buffer = 0;
@@ -715,7 +742,7 @@ template <typename T, int D, int NT> __device__ void run_persistent(const Stream
         const bool cut = begin < range.g0 || begin + tiles > range.g1;
         int from = 0, to = 0;
         if (cut) {
-            const int unit = sm.prefix[row] + head * (tiles + a.c0) + a.c0;
+            const int unit = sm.units[row] + head * (tiles + a.c0) + a.c0;
             from = cta_of_unit(range, unit), to = cta_of_unit(range, unit + tiles - 1);
             piece.slot = 2 * range.cta + (range.cta == from);
         }
@@ -749,12 +776,14 @@ __global__ void __launch_bounds__(32 * MAX_WARPS, D == 64 && NT == 1 ? 2 : 1)
     Smem sm;
     sm.ring = smem_address(smem) + warp * ring;
     sm.merge = reinterpret_cast<float *>(smem + warps * ring);
-    sm.scan = reinterpret_cast<int *>(smem + warps * ring + merge_bytes(a.group, D, warps, a.buffers));
-    sm.prefix = sm.scan + 16;
-    sm.len = sm.prefix + a.rows + 1;
+    sm.scan =
+        reinterpret_cast<int *>(smem + warps * ring + merge_bytes(a.group, D, warps, a.buffers));
+    sm.units = sm.scan + 32;
+    sm.tiles = sm.units + a.rows + 1;
+    sm.len = sm.tiles + a.rows + 1;
     sm.off = sm.len + a.rows;
     if (a.tasks)
-        run_task<T, D, NT>(a, sm);
+        run_tasks<T, D, NT>(a, sm);
     else
         run_persistent<T, D, NT>(a, sm);
 }

@@ -56,10 +56,12 @@ size_t bucket_scratch_size(int32_t rows);
 /* `scratch` has bucket_scratch_size(rows) bytes, aligned for int32_t. */
 void bucket_group(BucketSet *set, void *scratch, int32_t width, int32_t rows, const int32_t *lens);
 
-/* First unit of CTA c out of n over v units. */
+/* First unit of CTA c out of n over v units: the first v mod n CTAs have one more than the others
+ * (the GPU's rule too, kernels/attn_stream.cuh: 32-bit divisions only). */
 static inline int64_t cta_begin(int64_t v, int32_t n, int32_t c)
 {
-    return (int64_t)((__int128)v * c / n);
+    const int64_t extra = v % n;
+    return c * (v / n) + (c < extra ? c : extra);
 }
 
 #endif

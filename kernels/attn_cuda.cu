@@ -1,0 +1,374 @@
+/* Host side: choice of launch numbers from the device's limits, workspace, upload and launches. */
+#include "kernels/attn_cuda.h"
+#include "kernels/attn_launch.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+using namespace kv;
+
+static const void *stream_kernel(const AttnShape &shape)
+{
+    typedef const void *(*Instance)(bool wide);
+    static const Instance table[3][2] = {{stream_d64_f16, stream_d64_bf16},
+                                         {stream_d128_f16, stream_d128_bf16},
+                                         {stream_d256_f16, stream_d256_bf16}};
+    const int d = shape.head_dim == 64 ? 0 : shape.head_dim == 128 ? 1 : 2;
+    return table[d][shape.dtype == ATTN_BF16](attn_group(&shape) > 8);
+}
+
+struct AttnCuda {
+    AttnCudaConfig config;
+    int sms, smem_block, smem_sm, regs_sm;
+    const void *stream_fn, *merge_fn;
+    AttnCudaTuning tuning[2]; /* persistent, tasks */
+    int smem[2];
+    float *slots[2];
+    int64_t n_slots[2];
+    uint32_t *counters;
+    int64_t n_counters;
+    char *upload_host, *upload_device; /* StreamTask[max_tasks], AttnMerge[max_merges] */
+    int64_t max_merges;
+    cudaEvent_t uploaded;
+    int64_t bytes;
+};
+
+enum { PERSISTENT = 0, TASKS = 1 };
+
+static AttnStatus fail(AttnCudaError *error, AttnStatus status, const char *what, const char *why)
+{
+    if (error != NULL)
+        snprintf(error->text, sizeof error->text, "%s: %s", what, why);
+    return status;
+}
+
+static AttnStatus check(cudaError_t e, AttnCudaError *error, const char *what)
+{
+    if (e == cudaSuccess)
+        return ATTN_OK;
+    cudaGetLastError();
+    return fail(error, e == cudaErrorMemoryAllocation ? ATTN_NO_MEMORY : ATTN_LAUNCH_FAILED, what,
+                cudaGetErrorString(e));
+}
+
+#define TRY(call, what)                                                                            \
+    do {                                                                                           \
+        AttnStatus try_status = check((call), error, (what));                                      \
+        if (try_status != ATTN_OK)                                                                 \
+            return try_status;                                                                     \
+    } while (0)
+
+static int smem_need(const AttnCuda *self, int mode, const AttnCudaTuning *t)
+{
+    const int d = self->config.shape.head_dim, group = attn_group(&self->config.shape);
+    const int rows = mode == PERSISTENT ? self->config.max_rows : 0;
+    return t->warps * t->stages * 64 * d + merge_bytes(group, d, t->warps, t->buffers) +
+           plan_bytes(rows);
+}
+
+static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
+{
+    const int need = smem_need(self, mode, t);
+    return need <= self->smem_block && t->ctas_per_sm * (need + 1024) <= self->smem_sm;
+}
+
+/* Candidates from best to least: bytes on their way matter most (a Hopper SM wants 64 KB or more, an
+ * SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
+static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
+{
+    static const AttnCudaTuning lists[2][12] = {
+        {{8, 3, 2, 1}, {8, 4, 1, 2}, {8, 3, 1, 2}, {8, 2, 1, 2}, {8, 2, 1, 1}, {4, 4, 1, 2},
+         {4, 3, 1, 2}, {4, 2, 1, 2}, {4, 2, 1, 1}, {2, 2, 1, 2}, {2, 2, 1, 1}, {1, 2, 1, 1}},
+        {{4, 4, 2, 1}, {4, 3, 2, 1}, {4, 2, 2, 1}, {4, 4, 1, 1}, {4, 3, 1, 1}, {4, 2, 1, 1},
+         {2, 3, 1, 1}, {2, 2, 1, 1}, {1, 4, 1, 1}, {1, 3, 1, 1}, {1, 2, 1, 1}, {1, 2, 1, 1}},
+    };
+    const int tile = 64 * self->config.shape.head_dim;
+    const int most = 131072; /* more bytes in flight buy nothing */
+    AttnCudaTuning best = {1, 2, 1, 1};
+    for (int i = 0; i < 12; ++i) {
+        AttnCudaTuning t = lists[mode][i];
+        if (mode == PERSISTENT && t.ctas_per_sm == 2 && self->config.shape.head_dim > 64)
+            continue;
+        if (asked->warps)
+            t.warps = asked->warps;
+        if (asked->stages)
+            t.stages = asked->stages;
+        if (asked->ctas_per_sm)
+            t.ctas_per_sm = asked->ctas_per_sm;
+        if (asked->buffers)
+            t.buffers = asked->buffers;
+        if (self->config.sms)
+            t.ctas_per_sm = 1;
+        const bool given = asked->warps && asked->stages;
+        const int ring = t.warps * t.stages * tile * t.ctas_per_sm;
+        if (!fits(self, mode, &t) ||
+            (!given && ring > (self->config.shape.head_dim == 64 ? 2 * most : most * 3 / 2)) ||
+            (!given && t.ctas_per_sm == 1 && ring > most))
+            continue;
+        best = t;
+        break;
+    }
+    self->tuning[mode] = best;
+    self->smem[mode] = smem_need(self, mode, &best);
+    if (self->config.sms && self->smem[mode] <= self->smem_sm / 2)
+        self->smem[mode] = self->smem_sm / 2 + 1024; /* one CTA an SM */
+}
+
+static AttnStatus allocate(AttnCuda *self, void **ret, int64_t bytes, AttnCudaError *error)
+{
+    char what[64];
+    snprintf(what, sizeof what, "workspace of %lld bytes", (long long)bytes);
+    TRY(cudaMalloc(ret, bytes > 0 ? bytes : 16), what);
+    self->bytes += bytes;
+    return ATTN_OK;
+}
+
+static AttnStatus read_device(AttnCuda *self, AttnCudaError *error)
+{
+    const int dev = self->config.device;
+    TRY(cudaSetDevice(dev), "device");
+    TRY(cudaDeviceGetAttribute(&self->sms, cudaDevAttrMultiProcessorCount, dev), "device");
+    TRY(cudaDeviceGetAttribute(&self->smem_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, dev),
+        "device");
+    TRY(cudaDeviceGetAttribute(&self->smem_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, dev),
+        "device");
+    if (self->config.sms > 0 && self->config.sms < self->sms)
+        self->sms = self->config.sms;
+    return ATTN_OK;
+}
+
+static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
+{
+    const AttnCudaConfig *c = &self->config;
+    const int64_t slot = 4 * slot_floats(attn_group(&c->shape), c->shape.head_dim);
+    self->n_slots[PERSISTENT] = 2 * (int64_t)self->sms * self->tuning[PERSISTENT].ctas_per_sm;
+    self->n_slots[TASKS] = c->max_slots;
+    self->max_merges = c->max_tasks ? (int64_t)c->max_rows * c->shape.kv_heads : 0;
+    self->n_counters = self->n_slots[PERSISTENT] + self->max_merges;
+    for (int mode = 0; mode < 2; ++mode) {
+        AttnStatus s =
+            allocate(self, (void **)&self->slots[mode], slot * self->n_slots[mode], error);
+        if (s != ATTN_OK)
+            return s;
+    }
+    AttnStatus s = allocate(self, (void **)&self->counters, 4 * self->n_counters, error);
+    if (s != ATTN_OK)
+        return s;
+    const int64_t upload =
+        c->max_tasks * sizeof(StreamTask) + self->max_merges * sizeof(AttnMerge);
+    if ((s = allocate(self, (void **)&self->upload_device, upload, error)) != ATTN_OK)
+        return s;
+    TRY(cudaMallocHost((void **)&self->upload_host, upload > 0 ? upload : 16), "pinned memory");
+    TRY(cudaEventCreateWithFlags(&self->uploaded, cudaEventDisableTiming), "event");
+    return attn_cuda_reset(self, error);
+}
+
+static AttnStatus setup(AttnCuda *self, AttnCudaError *error)
+{
+    AttnCudaConfig *c = &self->config;
+    if (attn_shape_check(&c->shape) != ATTN_OK)
+        return fail(error, ATTN_UNSUPPORTED_SHAPE, "shape", "not one of the supported ones");
+    AttnStatus s = read_device(self, error);
+    if (s != ATTN_OK)
+        return s;
+    self->stream_fn = stream_kernel(c->shape);
+    self->merge_fn = merge_kernel(c->shape);
+    choose(self, PERSISTENT, &c->persistent);
+    choose(self, TASKS, &c->tasks);
+    const int smem = self->smem[0] > self->smem[1] ? self->smem[0] : self->smem[1];
+    if (smem > self->smem_block) {
+        char why[128];
+        snprintf(why, sizeof why, "%d bytes needed for %d rows, the device allows %d a block", smem,
+                 c->max_rows, self->smem_block);
+        return fail(error, ATTN_CAPACITY, "shared memory", why);
+    }
+    TRY(cudaFuncSetAttribute(self->stream_fn, cudaFuncAttributeMaxDynamicSharedMemorySize, smem),
+        "kernel image for this device");
+    return allocate_all(self, error);
+}
+
+AttnStatus attn_cuda_new(AttnCuda **ret, const AttnCudaConfig *config, AttnCudaError *error)
+{
+    AttnCuda *self = (AttnCuda *)calloc(1, sizeof *self);
+    if (self == NULL)
+        return fail(error, ATTN_NO_MEMORY, "host memory", "none left");
+    self->config = *config;
+    AttnStatus s = setup(self, error);
+    if (s != ATTN_OK) {
+        attn_cuda_free(self);
+        return s;
+    }
+    *ret = self;
+    return ATTN_OK;
+}
+
+void attn_cuda_free(AttnCuda *self)
+{
+    if (self == NULL)
+        return;
+    cudaFree(self->slots[0]);
+    cudaFree(self->slots[1]);
+    cudaFree(self->counters);
+    cudaFree(self->upload_device);
+    cudaFreeHost(self->upload_host);
+    if (self->uploaded != NULL)
+        cudaEventDestroy(self->uploaded);
+    cudaGetLastError();
+    free(self);
+}
+
+AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error)
+{
+    const int64_t slot =
+        4 * slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
+    TRY(cudaMemset(self->slots[PERSISTENT], 0xff, slot * self->n_slots[PERSISTENT]), "reset");
+    TRY(cudaMemset(self->slots[TASKS], 0xff, slot * self->n_slots[TASKS]), "reset");
+    TRY(cudaMemset(self->counters, 0, 4 * self->n_counters), "reset");
+    TRY(cudaDeviceSynchronize(), "reset");
+    return ATTN_OK;
+}
+
+static int mode_of(AttnRoute route)
+{
+    return route == ATTN_PERSISTENT ? PERSISTENT : TASKS;
+}
+
+int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route)
+{
+    return self->sms * self->tuning[mode_of(route)].ctas_per_sm;
+}
+
+AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route)
+{
+    return self->tuning[mode_of(route)];
+}
+
+int64_t attn_cuda_workspace_bytes(const AttnCuda *self)
+{
+    return self->bytes;
+}
+
+/* The plan's tasks with what the fused merge needs to know. Tasks of a merge come in slot order. */
+static void fill_tasks(const AttnPlan *plan, StreamTask *to)
+{
+    const bool fused = plan->n_launches > 0 && plan->launches[0].kind == ATTN_LAUNCH_FUSED;
+    int m = 0;
+    for (int i = 0; i < plan->n_tasks; ++i) {
+        const AttnTask *t = &plan->tasks[i];
+        to[i] = {t->row, t->kv_head, t->begin, t->end, t->slot, 0, 1, -1};
+        if (t->slot < 0 || !fused)
+            continue;
+        while (t->slot >= plan->merges[m].first_slot + plan->merges[m].n_slots)
+            ++m;
+        to[i].first_slot = plan->merges[m].first_slot;
+        to[i].n_slots = plan->merges[m].n_slots;
+        to[i].counter = m;
+    }
+}
+
+AttnStatus attn_cuda_upload(AttnCuda *self, const AttnPlan *plan, void *stream, int64_t *ret_bytes,
+                            AttnCudaError *error)
+{
+    if (ret_bytes != NULL)
+        *ret_bytes = 0;
+    if (plan->config.route == ATTN_PERSISTENT || plan->n_tasks == 0)
+        return ATTN_OK;
+    if (plan->n_tasks > self->config.max_tasks || plan->n_merges > self->max_merges ||
+        plan->counts.partial_slots > self->n_slots[TASKS])
+        return fail(error, ATTN_CAPACITY, "plan", "more tasks or slots than were set up");
+    TRY(cudaEventSynchronize(self->uploaded), "upload");
+    const int64_t tasks = plan->n_tasks * sizeof(StreamTask),
+                  merges = plan->n_merges * sizeof(AttnMerge);
+    fill_tasks(plan, (StreamTask *)self->upload_host);
+    if (merges > 0)
+        memcpy(self->upload_host + tasks, plan->merges, merges);
+    TRY(cudaMemcpyAsync(self->upload_device, self->upload_host, tasks + merges,
+                        cudaMemcpyHostToDevice, (cudaStream_t)stream),
+        "upload");
+    TRY(cudaEventRecord(self->uploaded, (cudaStream_t)stream), "upload");
+    if (ret_bytes != NULL)
+        *ret_bytes = tasks + merges;
+    return ATTN_OK;
+}
+
+static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *pool,
+                              const AttnBatch *batch, const AttnPlan *plan)
+{
+    const AttnCudaConfig *c = &self->config;
+    StreamArgs a = {};
+    a.k = (const char *)pool->k, a.v = (const char *)pool->v;
+    a.page_bytes = 2 * pool->page_stride;
+    a.head_bytes = 2 * pool->head_stride, a.token_bytes = 2 * pool->token_stride;
+    while (1 << a.page_shift < c->shape.page_size)
+        ++a.page_shift;
+    a.rows = batch->rows, a.kv_heads = c->shape.kv_heads, a.group = attn_group(&c->shape);
+    a.lens = batch->lens, a.table = batch->table, a.offset = batch->offset;
+    a.q = batch->q, a.out = batch->out;
+    a.scale_log2 = batch->scale * 1.44269504088896341f;
+    a.slots = self->slots[mode];
+    a.counters = self->counters + (mode == PERSISTENT ? 0 : self->n_slots[PERSISTENT]);
+    const AttnPlanConfig *p = &plan->config;
+    a.c0 = p->c0_tiles;
+    a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
+    a.merge_kind = c->merge == ATTN_CUDA_MERGE_LAST ? MERGE_LAST_ARRIVER : MERGE_OWNER;
+    a.stages = self->tuning[mode].stages, a.buffers = self->tuning[mode].buffers;
+    a.delay_seed = c->delay_seed;
+    return a;
+}
+
+static AttnStatus launch(const void *fn, int grid, int threads, int smem, void *args, void *stream,
+                         AttnCudaError *error)
+{
+    void *list[] = {args};
+    TRY(cudaLaunchKernel(fn, dim3(grid), dim3(threads), list, smem, (cudaStream_t)stream), "launch");
+    return ATTN_OK;
+}
+
+static AttnStatus run_persistent(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
+                                 const AttnPlan *plan, void *stream, AttnCudaError *error)
+{
+    const int most = attn_cuda_workers(self, ATTN_PERSISTENT);
+    if (plan->config.workers > most || plan->config.tile != TILE)
+        return fail(error, ATTN_CAPACITY, "plan", "more workers than fit, or not tiles of 16");
+    StreamArgs a = stream_args(self, PERSISTENT, pool, batch, plan);
+    return launch(self->stream_fn, plan->config.workers,
+                  32 * self->tuning[PERSISTENT].warps, self->smem[PERSISTENT], &a, stream, error);
+}
+
+static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
+                           const AttnPlan *plan, void *stream, AttnCudaError *error)
+{
+    StreamArgs a = stream_args(self, TASKS, pool, batch, plan);
+    const StreamTask *tasks = (const StreamTask *)self->upload_device;
+    MergeArgs m = {a.slots, NULL, batch->out, a.kv_heads, a.group};
+    const AttnMerge *merges = (const AttnMerge *)(tasks + plan->n_tasks);
+    for (int i = 0; i < plan->n_launches; ++i) {
+        const AttnLaunch *l = &plan->launches[i];
+        AttnStatus s;
+        if (l->kind == ATTN_LAUNCH_MERGE) {
+            m.merges = merges + l->first;
+            s = launch(self->merge_fn, l->count, 128, 128 * 32, &m, stream, error);
+        } else {
+            a.tasks = tasks + l->first, a.n_tasks = l->count;
+            const int limit = self->config.sms ? self->sms : l->count;
+            s = launch(self->stream_fn, l->count < limit ? l->count : limit,
+                       32 * self->tuning[TASKS].warps, self->smem[TASKS], &a, stream, error);
+        }
+        if (s != ATTN_OK)
+            return s;
+    }
+    return ATTN_OK;
+}
+
+AttnStatus attn_cuda_run(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
+                         const AttnPlan *plan, void *stream, AttnCudaError *error)
+{
+    if (batch->rows == 0)
+        return ATTN_OK;
+    if (batch->rows > self->config.max_rows)
+        return fail(error, ATTN_CAPACITY, "batch", "more rows than were set up");
+    return plan->config.route == ATTN_PERSISTENT
+               ? run_persistent(self, pool, batch, plan, stream, error)
+               : run_list(self, pool, batch, plan, stream, error);
+}

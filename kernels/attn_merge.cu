@@ -1,0 +1,28 @@
+/* The segmented merge: a CTA a (row, KV head), its slots in order. */
+#include "kernels/attn_launch.cuh"
+
+namespace kv
+{
+
+template <typename T, int D>
+__global__ void __launch_bounds__(256) attn_merge(const __grid_constant__ MergeArgs a)
+{
+    extern __shared__ float4 scratch[];
+    const AttnMerge m = a.merges[blockIdx.x];
+    const SlotList slots = {a.slots, slot_floats(a.group, D), m.first_slot, 1, 0, m.n_slots};
+    T *out = static_cast<T *>(a.out) + ((int64_t)m.row * a.kv_heads + m.kv_head) * a.group * D;
+    merge_slots<T, D, false>(slots, a.group, out, scratch);
+}
+
+const void *merge_kernel(const AttnShape &shape)
+{
+    static const void *const table[3][2] = {
+        {(const void *)attn_merge<__half, 64>, (const void *)attn_merge<__nv_bfloat16, 64>},
+        {(const void *)attn_merge<__half, 128>, (const void *)attn_merge<__nv_bfloat16, 128>},
+        {(const void *)attn_merge<__half, 256>, (const void *)attn_merge<__nv_bfloat16, 256>},
+    };
+    const int d = shape.head_dim == 64 ? 0 : shape.head_dim == 128 ? 1 : 2;
+    return table[d][shape.dtype == ATTN_BF16];
+}
+
+} // namespace kv

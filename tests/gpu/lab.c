@@ -1,0 +1,17 @@
+/* attn-lab check | time | stress: see the files of these names. */
+#include "lab.h"
+
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int, char **);
+    } jobs[] = {{"check", lab_check}, {"time", lab_time}, {"stress", lab_stress}};
+    for (int i = 0; argc > 1 && i < 3; i++)
+        if (strcmp(argv[1], jobs[i].name) == 0)
+            return jobs[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "usage: attn-lab check|time|stress ...\n");
+    return 2;
+}

@@ -73,23 +73,41 @@ static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
     return need <= self->smem_block && t->ctas_per_sm * (need + 1024) <= self->smem_sm;
 }
 
-/* Candidates from best to least: bytes on their way matter most (a Hopper SM wants 64 KB or more, an
- * SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
+/* Candidates from best to least: bytes on their way matter most (a Hopper SM wants 64 KB or more,
+ * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
 static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
 {
     static const AttnCudaTuning lists[2][12] = {
-        {{8, 3, 2, 1}, {8, 4, 1, 2}, {8, 3, 1, 2}, {8, 2, 1, 2}, {8, 2, 1, 1}, {4, 4, 1, 2},
-         {4, 3, 1, 2}, {4, 2, 1, 2}, {4, 2, 1, 1}, {2, 2, 1, 2}, {2, 2, 1, 1}, {1, 2, 1, 1}},
-        {{4, 4, 2, 1}, {4, 3, 2, 1}, {4, 2, 2, 1}, {4, 4, 1, 1}, {4, 3, 1, 1}, {4, 2, 1, 1},
-         {2, 3, 1, 1}, {2, 2, 1, 1}, {1, 4, 1, 1}, {1, 3, 1, 1}, {1, 2, 1, 1}, {1, 2, 1, 1}},
+        {{8, 3, 2, 1},
+         {8, 4, 1, 2},
+         {8, 3, 1, 2},
+         {8, 2, 1, 2},
+         {8, 2, 1, 1},
+         {4, 4, 1, 2},
+         {4, 3, 1, 2},
+         {4, 2, 1, 2},
+         {4, 2, 1, 1},
+         {2, 2, 1, 2},
+         {2, 2, 1, 1},
+         {1, 2, 1, 1}},
+        {{4, 4, 2, 1},
+         {4, 3, 2, 1},
+         {4, 2, 2, 1},
+         {4, 4, 1, 1},
+         {4, 3, 1, 1},
+         {4, 2, 1, 1},
+         {2, 3, 1, 1},
+         {2, 2, 1, 1},
+         {1, 4, 1, 1},
+         {1, 3, 1, 1},
+         {1, 2, 1, 1},
+         {1, 2, 1, 1}},
     };
     const int tile = 64 * self->config.shape.head_dim;
     const int most = 131072; /* more bytes in flight buy nothing */
     AttnCudaTuning best = {1, 2, 1, 1};
     for (int i = 0; i < 12; ++i) {
         AttnCudaTuning t = lists[mode][i];
-        if (mode == PERSISTENT && t.ctas_per_sm == 2 && self->config.shape.head_dim > 64)
-            continue;
         if (asked->warps)
             t.warps = asked->warps;
         if (asked->stages)
@@ -155,8 +173,7 @@ static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
     AttnStatus s = allocate(self, (void **)&self->counters, 4 * self->n_counters, error);
     if (s != ATTN_OK)
         return s;
-    const int64_t upload =
-        c->max_tasks * sizeof(StreamTask) + self->max_merges * sizeof(AttnMerge);
+    const int64_t upload = c->max_tasks * sizeof(StreamTask) + self->max_merges * sizeof(AttnMerge);
     if ((s = allocate(self, (void **)&self->upload_device, upload, error)) != ATTN_OK)
         return s;
     TRY(cudaMallocHost((void **)&self->upload_host, upload > 0 ? upload : 16), "pinned memory");
@@ -311,7 +328,7 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     const AttnPlanConfig *p = &plan->config;
     a.c0 = p->c0_tiles;
     a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
-    a.merge_kind = c->merge == ATTN_CUDA_MERGE_LAST ? MERGE_LAST_ARRIVER : MERGE_OWNER;
+    a.merge_kind = c->merge == ATTN_CUDA_MERGE_OWNER ? MERGE_OWNER : MERGE_LAST_ARRIVER;
     a.stages = self->tuning[mode].stages, a.buffers = self->tuning[mode].buffers;
     a.delay_seed = c->delay_seed;
     return a;
@@ -321,7 +338,8 @@ static AttnStatus launch(const void *fn, int grid, int threads, int smem, void *
                          AttnCudaError *error)
 {
     void *list[] = {args};
-    TRY(cudaLaunchKernel(fn, dim3(grid), dim3(threads), list, smem, (cudaStream_t)stream), "launch");
+    TRY(cudaLaunchKernel(fn, dim3(grid), dim3(threads), list, smem, (cudaStream_t)stream),
+        "launch");
     return ATTN_OK;
 }
 
@@ -332,8 +350,8 @@ static AttnStatus run_persistent(AttnCuda *self, const AttnPool *pool, const Att
     if (plan->config.workers > most || plan->config.tile != TILE)
         return fail(error, ATTN_CAPACITY, "plan", "more workers than fit, or not tiles of 16");
     StreamArgs a = stream_args(self, PERSISTENT, pool, batch, plan);
-    return launch(self->stream_fn, plan->config.workers,
-                  32 * self->tuning[PERSISTENT].warps, self->smem[PERSISTENT], &a, stream, error);
+    return launch(self->stream_fn, plan->config.workers, 32 * self->tuning[PERSISTENT].warps,
+                  self->smem[PERSISTENT], &a, stream, error);
 }
 
 static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,

@@ -31,9 +31,8 @@ static __device__ uint32_t pair_bits(float lo, float hi, bool bf16)
 static __device__ uint2 content4(uint64_t key, uint32_t j, bool bf16)
 {
     const uint64_t lanes = attn_content_lanes(key, j);
-    return make_uint2(
-        pair_bits(attn_content_value(lanes, 0), attn_content_value(lanes, 1), bf16),
-        pair_bits(attn_content_value(lanes, 2), attn_content_value(lanes, 3), bf16));
+    return make_uint2(pair_bits(attn_content_value(lanes, 0), attn_content_value(lanes, 1), bf16),
+                      pair_bits(attn_content_value(lanes, 2), attn_content_value(lanes, 3), bf16));
 }
 
 struct FillArgs {
@@ -87,8 +86,7 @@ static __global__ void fill_queries(uint2 *to, int heads, int quads, int64_t n, 
     if (i >= n)
         return;
     const int64_t entry = i / quads;
-    const uint64_t key =
-        attn_content_key(seed, 2, entry / heads, (int)(entry % heads), 0);
+    const uint64_t key = attn_content_key(seed, 2, entry / heads, (int)(entry % heads), 0);
     to[i] = content4(key, (uint32_t)(i % quads), bf16);
 }
 

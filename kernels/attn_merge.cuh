@@ -92,31 +92,31 @@ __host__ __device__ constexpr int slot_floats(int group, int d)
     return ((group + 1) / 2) * (4 + 2 * d);
 }
 
-/* The n slots of one (row, KV head): slot i is `first` + i * `step`, and slot 0 is first - skew, so
+/* The n slots of one (row, KV head): slot i is i * step behind the first, and slot 0 skew more, so
  * that the persistent kernel's odd first slot fits. */
 struct SlotList {
-    float *base; /* all slots */
-    int floats;  /* a slot's size */
-    int first, step, skew, n;
+    float4 *base; /* slot `first` */
+    int quads;    /* a slot's size in float4 */
+    int step, skew, n;
     __device__ __forceinline__ float4 *at(int i) const
     {
-        return reinterpret_cast<float4 *>(base + (int64_t)(first + i * step + (i == 0 ? skew : 0)) *
-                                                     floats);
+        return base + (i * step + (i == 0 ? skew : 0)) * quads;
     }
 };
 
-template <bool WAIT> __device__ __forceinline__ float4 slot_load(const float4 *p)
+__device__ __forceinline__ SlotList slot_list(float *slots, int group, int d, int first, int n)
 {
-    return WAIT ? load_relaxed(p) : __ldcg(p);
+    const int floats = slot_floats(group, d);
+    return {reinterpret_cast<float4 *>(slots + (int64_t)first * floats), floats / 4, 1, 0, n};
 }
 
 /* Merges slots [i0, i1) of item (pair, it). */
-template <bool WAIT>
-__device__ __forceinline__ State merge_range(const SlotList &slots, int pairs, int pair, int it,
-                                             int i0, int i1)
+__device__ __forceinline__ State merge_range(const SlotList &slots, bool wait, int pairs, int pair,
+                                             int it, int i0, int i1)
 {
-    constexpr int U = 8; /* loads in flight */
+    constexpr int U = 10; /* slots in flight */
     State s = state_neutral();
+#pragma unroll 1
     for (int i = i0; i < i1; i += U) {
         float4 ml[U], o[U];
 #pragma unroll
@@ -124,21 +124,26 @@ __device__ __forceinline__ State merge_range(const SlotList &slots, int pairs, i
             ml[u] = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
             o[u] = make_float4(0.f, 0.f, 0.f, 0.f);
             if (i + u < i1) {
-                ml[u] = slot_load<WAIT>(slots.at(i + u) + pair);
-                o[u] = slot_load<WAIT>(slots.at(i + u) + pairs + it);
+                ml[u] = load_relaxed(slots.at(i + u) + pair);
+                o[u] = load_relaxed(slots.at(i + u) + pairs + it);
             }
+        }
+        bool again = wait;
+#pragma unroll 1
+        while (again) { /* all that are still empty, at once */
+            again = false;
+#pragma unroll
+            for (int u = 0; u < U; ++u)
+                if (is_empty(ml[u]) || is_empty(o[u])) {
+                    again = true;
+                    ml[u] = load_relaxed(slots.at(i + u) + pair);
+                    o[u] = load_relaxed(slots.at(i + u) + pairs + it);
+                }
         }
         float m0 = s.m0, m1 = s.m1;
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
-            if (WAIT) {
-                while (is_empty(ml[u]))
-                    ml[u] = slot_load<WAIT>(slots.at(i + u) + pair);
-                while (is_empty(o[u]))
-                    o[u] = slot_load<WAIT>(slots.at(i + u) + pairs + it);
-            }
+        for (int u = 0; u < U; ++u)
             m0 = fmaxf(m0, ml[u].x), m1 = fmaxf(m1, ml[u].z);
-        }
         state_rescale(s, m0, m1);
 #pragma unroll
         for (int u = 0; u < U; ++u)
@@ -147,16 +152,35 @@ __device__ __forceinline__ State merge_range(const SlotList &slots, int pairs, i
     return s;
 }
 
-/* All threads of the CTA. `scratch`: 32 bytes a thread of shared memory that nobody else uses until
- * the next barrier. `out`: first output of the row and KV head. */
-template <typename T, int D, bool WAIT>
-__device__ void merge_slots(const SlotList &slots, int group, T *out, float4 *scratch)
+/* The groups' states of item tid, added to the first group's in order. */
+__device__ __forceinline__ void merge_groups(State &s, const float4 *scratch, int items, int groups)
+{
+    float m0 = s.m0, m1 = s.m1;
+#pragma unroll 1
+    for (int g = 1; g < groups; ++g) {
+        const float4 ml = scratch[2 * (threadIdx.x + g * items)];
+        m0 = fmaxf(m0, ml.x), m1 = fmaxf(m1, ml.z);
+    }
+    state_rescale(s, m0, m1);
+#pragma unroll 1
+    for (int g = 1; g < groups; ++g) {
+        const float4 *from = scratch + 2 * (threadIdx.x + g * items);
+        state_add(s, from[0], from[1]);
+    }
+}
+
+/* All threads of the CTA; ends with a barrier. `scratch`: 32 bytes a thread of shared memory.
+ * `out`: first output of the row and KV head. */
+template <typename T, int D>
+__device__ __forceinline__ void merge_slots(const SlotList &slots, bool wait, int group, T *out,
+                                            float4 *scratch)
 {
     const int tid = threadIdx.x, threads = blockDim.x;
     const int pairs = (group + 1) / 2, items = pairs * (D / 2);
     const int groups = max(1, threads / items);
-    const float4 mark = make_float4(__uint_as_float(EMPTY_WORD), __uint_as_float(EMPTY_WORD),
-                                    __uint_as_float(EMPTY_WORD), __uint_as_float(EMPTY_WORD));
+    const float empty = __uint_as_float(EMPTY_WORD);
+    const float4 mark = make_float4(empty, empty, empty, empty);
+#pragma unroll 1
     for (int base = 0; base < items; base += threads) {
         const int gi = groups > 1 ? tid / items : 0;
         const int it = groups > 1 ? tid - gi * items : base + tid;
@@ -165,36 +189,26 @@ __device__ void merge_slots(const SlotList &slots, int group, T *out, float4 *sc
         State s = state_neutral();
         if (mine) {
             const int i0 = slots.n * gi / groups, i1 = slots.n * (gi + 1) / groups;
-            s = merge_range<WAIT>(slots, pairs, pair, it, i0, i1);
-            if (WAIT)
-                for (int i = i0; i < i1; ++i)
-                    __stcg(slots.at(i) + pairs + it, mark);
+            s = merge_range(slots, wait, pairs, pair, it, i0, i1);
+#pragma unroll 1
+            for (int i = i0; wait && i < i1; ++i)
+                __stcg(slots.at(i) + pairs + it, mark);
         }
         if (groups > 1) {
             __syncthreads(); /* the scratch was something else before */
             scratch[2 * tid] = make_float4(s.m0, s.l0, s.m1, s.l1);
             scratch[2 * tid + 1] = s.o;
             __syncthreads();
-            if (mine && gi == 0) {
-                float m0 = s.m0, m1 = s.m1;
-                for (int g = 1; g < groups; ++g) {
-                    const float4 ml = scratch[2 * (tid + g * items)];
-                    m0 = fmaxf(m0, ml.x), m1 = fmaxf(m1, ml.z);
-                }
-                state_rescale(s, m0, m1);
-                for (int g = 1; g < groups; ++g)
-                    state_add(s, scratch[2 * (tid + g * items)],
-                              scratch[2 * (tid + g * items) + 1]);
-            }
+            if (mine && gi == 0)
+                merge_groups(s, scratch, items, groups);
         }
         if (mine && gi == 0)
             state_write<T, D>(s, out, group, 2 * pair, dd);
     }
-    if (WAIT) { /* every thread has read m and l */
-        __syncthreads();
-        for (int x = tid; x < slots.n * pairs; x += threads)
-            __stcg(slots.at(x / pairs) + x % pairs, mark);
-    }
+    __syncthreads(); /* every thread has read m and l, and the scratch */
+#pragma unroll 1
+    for (int x = tid; wait && x < slots.n * pairs; x += threads)
+        __stcg(slots.at(x / pairs) + x % pairs, mark);
 }
 
 } // namespace kv

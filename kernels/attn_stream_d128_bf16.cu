@@ -3,5 +3,6 @@
 
 const void *kv::stream_d128_bf16(bool wide)
 {
-    return wide ? (const void *)attn_stream<__nv_bfloat16, 128, 2> : (const void *)attn_stream<__nv_bfloat16, 128, 1>;
+    return wide ? (const void *)attn_stream<__nv_bfloat16, 128, 2>
+                : (const void *)attn_stream<__nv_bfloat16, 128, 1>;
 }

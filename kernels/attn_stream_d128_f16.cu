@@ -3,5 +3,6 @@
 
 const void *kv::stream_d128_f16(bool wide)
 {
-    return wide ? (const void *)attn_stream<__half, 128, 2> : (const void *)attn_stream<__half, 128, 1>;
+    return wide ? (const void *)attn_stream<__half, 128, 2>
+                : (const void *)attn_stream<__half, 128, 1>;
 }

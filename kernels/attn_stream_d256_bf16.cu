@@ -3,5 +3,6 @@
 
 const void *kv::stream_d256_bf16(bool wide)
 {
-    return wide ? (const void *)attn_stream<__nv_bfloat16, 256, 2> : (const void *)attn_stream<__nv_bfloat16, 256, 1>;
+    return wide ? (const void *)attn_stream<__nv_bfloat16, 256, 2>
+                : (const void *)attn_stream<__nv_bfloat16, 256, 1>;
 }

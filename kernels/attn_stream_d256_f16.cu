@@ -3,5 +3,6 @@
 
 const void *kv::stream_d256_f16(bool wide)
 {
-    return wide ? (const void *)attn_stream<__half, 256, 2> : (const void *)attn_stream<__half, 256, 1>;
+    return wide ? (const void *)attn_stream<__half, 256, 2>
+                : (const void *)attn_stream<__half, 256, 1>;
 }

@@ -3,5 +3,6 @@
 
 const void *kv::stream_d64_f16(bool wide)
 {
-    return wide ? (const void *)attn_stream<__half, 64, 2> : (const void *)attn_stream<__half, 64, 1>;
+    return wide ? (const void *)attn_stream<__half, 64, 2>
+                : (const void *)attn_stream<__half, 64, 1>;
 }

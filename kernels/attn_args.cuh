@@ -1,0 +1,101 @@
+/* What the decode kernel is told, and how it uses its shared memory. */
+#ifndef KV_KERNELS_ATTN_ARGS_CUH
+#define KV_KERNELS_ATTN_ARGS_CUH
+
+#include "kernels/cuda_ptx.cuh"
+
+namespace kv
+{
+
+constexpr int TILE = 16; /* tokens */
+constexpr int MAX_WARPS = 8;
+
+/* One CTA's work in task mode: tokens [begin, end) of (row, head); slot < 0: the output. */
+struct StreamTask {
+    int row, head, begin, end;
+    int slot, first_slot, n_slots, counter; /* counter < 0: merged by a later launch */
+};
+
+enum MergeKind { MERGE_LAST_ARRIVER = 0, MERGE_OWNER = 1 };
+
+struct StreamArgs {
+    const char *k, *v;
+    int64_t page_bytes;
+    int head_bytes, token_bytes;
+    int page_shift; /* log2 of the page size */
+    int rows, kv_heads, group;
+    const int *lens, *table, *offset;
+    const void *q;
+    void *out;
+    float scale_log2;        /* scale x log2 e */
+    const StreamTask *tasks; /* NULL: persistent */
+    int n_tasks;
+    float *slots;
+    uint32_t *counters; /* zero between launches */
+    int c0,
+        min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
+    int merge_kind;
+    int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */
+    uint32_t delay_seed; /* tests: random waits before global protocol steps; 0 = none */
+};
+
+template <int D> struct Geometry {
+    static constexpr int ROW = 2 * D;            /* bytes of an entry */
+    static constexpr int CHUNKS = D / 8;         /* 16-byte chunks of an entry */
+    static constexpr int ROWS_PER = 32 / CHUNKS; /* entries a warp copies at once */
+    static constexpr int COPIES = TILE / ROWS_PER;
+    static constexpr int HALF = TILE * ROW; /* K (or V) of a tile */
+    static constexpr int STAGE = 2 * HALF;
+};
+
+/* Floats of one warp's part of a merge buffer: m, l of 8 heads, then pairs of heads, padded so that
+ * the stores of an accumulator meet no bank twice. */
+__host__ __device__ constexpr int pairs_per_pass(int group)
+{
+    return group > 8 ? 4 : (group + 1) / 2;
+}
+__host__ __device__ constexpr int merge_floats(int group, int d)
+{
+    return 16 + pairs_per_pass(group) * (2 * d + 8);
+}
+/* Bytes of all the CTA's merge buffers; also the scratch of merge_slots (32 bytes a thread). */
+__host__ __device__ constexpr int merge_bytes(int group, int d, int warps, int buffers)
+{
+    const int a = 4 * merge_floats(group, d) * warps * buffers, b = 32 * 32 * warps;
+    return a > b ? a : b;
+}
+/* Bytes of the plan in shared memory: two prefixes, lengths, table offsets, and scratch of the
+ * scan. */
+__host__ __device__ constexpr int plan_bytes(int rows)
+{
+    return 4 * (2 * (rows + 1) + 2 * rows + 2 * 16);
+}
+
+struct Smem {
+    uint32_t ring; /* this warp's */
+    float *merge;
+    int *
+        units; /* [rows + 1] units of the rows before: kv_heads x (tiles + c0) each, 0 when empty */
+    int *tiles; /* [rows + 1] tiles of the rows before */
+    int *len, *off, *scan;
+};
+
+/* What a CTA works through: tile ordinals [g0, g1); in task mode the tiles of its (row, head). */
+struct Range {
+    int g0, g1;
+    int row_lo, row_hi; /* persistent: rows of the first and last tile */
+    int cta, ctas;      /* persistent: index in the order of tiles, and how many work */
+    int share, extra;   /* persistent: the first `extra` CTAs have share + 1 units, others share */
+};
+
+__device__ __forceinline__ void random_delay(const StreamArgs &a, uint32_t salt)
+{
+    if (a.delay_seed) {
+        uint32_t x = a.delay_seed ^ (blockIdx.x * 0x9e3779b9u) ^ (salt * 0x85ebca6bu);
+        x ^= x >> 16, x *= 0x7feb352du, x ^= x >> 15, x *= 0x846ca68bu, x ^= x >> 16;
+        __nanosleep(x & 0x3fff);
+    }
+}
+
+} // namespace kv
+#endif

@@ -1,15 +1,16 @@
-/* Decode attention on a GPU: sets up once, then runs plans on a stream. Pure C; no CUDA header needed.
+/* Decode attention on a GPU: sets up once, then runs plans on a stream. Pure C; no CUDA header
+ * needed.
  *
  * attn_cuda_new() reads the device's limits and chooses warps, ring depth and CTAs per SM from them
- * (never from a model's name), and allocates everything: partial slots, counters, room for task lists.
- * attn_cuda_upload() brings a plan's task list to the device (one copy; nothing for `persistent`, whose
- * plan is made on the device by the same rule, so that only plan->config is looked at), attn_cuda_run()
- * queues its launches. Neither synchronises nor allocates,
- * so both can be captured in a CUDA graph; a captured `persistent` run serves any lengths, because it
- * reads lens, table and offset when it runs (rows, and the pointers, stay those of the capture).
+ * (never from a model's name), and allocates everything: partial slots, counters, room for task
+ * lists. attn_cuda_upload() brings a plan's task list to the device (one copy; nothing for
+ * `persistent`, whose plan is made on the device by the same rule, so that only plan->config is
+ * looked at), attn_cuda_run() queues its launches. Neither synchronises nor allocates, so both can
+ * be captured in a CUDA graph; a captured `persistent` run serves any lengths, because it reads
+ * lens, table and offset when it runs (rows, and the pointers, stay those of the capture).
  *
- * All pointers in AttnPool and AttnBatch are device pointers here. A stream is a cudaStream_t. Two runs
- * of one AttnCuda must not overlap in time: they share slots and counters.
+ * All pointers in AttnPool and AttnBatch are device pointers here. A stream is a cudaStream_t. Two
+ * runs of one AttnCuda must not overlap in time: they share slots and counters.
  *
  * Errors: a status, and one line of text in AttnCudaError (may be NULL). The sticky CUDA error is
  * cleared where it can be.
@@ -29,7 +30,7 @@ typedef struct AttnCudaError {
 
 typedef enum AttnCudaMerge {
     ATTN_CUDA_MERGE_AUTO = 0,
-    ATTN_CUDA_MERGE_LAST,  /* persistent: the last CTA to arrive merges (counter, acquire/release) */
+    ATTN_CUDA_MERGE_LAST, /* persistent: the last CTA to arrive merges (counter, acquire/release) */
     ATTN_CUDA_MERGE_OWNER, /* persistent: the CTA with the first tile waits for the others' data */
 } AttnCudaMerge;
 
@@ -43,8 +44,8 @@ typedef struct AttnCudaTuning {
 
 typedef struct AttnCudaConfig {
     AttnShape shape;
-    int32_t device;   /* ordinal */
-    int32_t max_rows; /* of a batch, >= 1 */
+    int32_t device;               /* ordinal */
+    int32_t max_rows;             /* of a batch, >= 1 */
     int64_t max_tasks, max_slots; /* of a task list; 0 = only `persistent` will be run */
     int32_t sms;                  /* use this many SMs, one CTA each; 0 = all */
     AttnCudaMerge merge;

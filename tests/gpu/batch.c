@@ -79,8 +79,12 @@ Batch *batch_new(const AttnShape *shape, int rows, const int *lens, int64_t pool
     self->on = calloc((size_t)sets, sizeof *self->on);
     for (int s = 0; s < sets; s++) {
         const int *at = self->device_ints + s * each;
-        self->on[s] = (AttnBatch){rows,    at,        at + 2 * rows,
-                                  at + rows, self->q, self->out,
+        self->on[s] = (AttnBatch){rows,
+                                  at,
+                                  at + 2 * rows,
+                                  at + rows,
+                                  self->q,
+                                  self->out,
                                   1.0f / sqrtf((float)shape->head_dim)};
     }
     free(host);
@@ -187,8 +191,8 @@ void batch_compare(const Batch *self, const double *want, int every, Errors *ret
     for (size_t i = 0; i < width * (size_t)self->rows; i++) {
         if (i / width % (size_t)every != 0)
             continue;
-        const double got = (double)(dtype == ATTN_F16 ? attn_f16_to_f32(out[i])
-                                                      : attn_bf16_to_f32(out[i]));
+        const double got =
+            (double)(dtype == ATTN_F16 ? attn_f16_to_f32(out[i]) : attn_bf16_to_f32(out[i]));
         const double error = fabs(got - want[i]);
         ret->bad += !(error <= tolerance(dtype, want[i]));
         ret->max_abs = error > ret->max_abs || isnan(error) ? error : ret->max_abs;

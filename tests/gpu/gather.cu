@@ -1,4 +1,5 @@
-/* The loads of the persistent kernel alone: what a page gather costs with no arithmetic and no merge. */
+/* The loads of the persistent kernel alone: what a page gather costs with no arithmetic and no
+ * merge. */
 #include "kernels/attn_launch.cuh"
 
 extern "C" {

@@ -9,6 +9,11 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int, char **);
     } jobs[] = {{"check", lab_check}, {"time", lab_time}, {"stress", lab_stress}};
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("no CUDA device: skipped\n");
+        return 77;
+    }
     for (int i = 0; argc > 1 && i < 3; i++)
         if (strcmp(argv[1], jobs[i].name) == 0)
             return jobs[i].run(argc - 1, argv + 1);

@@ -47,20 +47,21 @@ typedef struct Batch {
     double kv_bytes;
 } Batch;
 
-/* Pages of all sets are drawn from a permutation of 0 .. pool_pages-1 (sets x n_pages of them, modulo
- * the pool). */
+/* Pages of all sets are drawn from a permutation of 0 .. pool_pages-1 (sets x n_pages of them,
+ * modulo the pool). */
 Batch *batch_new(const AttnShape *shape, int rows, const int *lens, int64_t pool_pages, int sets,
                  Random *random);
 void batch_free(Batch *self);
-/* Puts other lengths (of the same number of rows, not longer in pages) into set 0's device arrays. */
+/* Puts other lengths (of the same number of rows, not longer in pages) into set 0's device arrays.
+ */
 void batch_change_lens(Batch *self, const int *lens);
 
 typedef struct Errors {
     double max_abs, mean_abs;
     long values, bad; /* bad: beyond the tolerance, or NaN */
 } Errors;
-/* The fp64 reference of set `set`, [rows][q_heads][head_dim], of every `every`-th row. K, V, q and the
- * table are read back from the device. Free it. */
+/* The fp64 reference of set `set`, [rows][q_heads][head_dim], of every `every`-th row. K, V, q and
+ * the table are read back from the device. Free it. */
 double *batch_reference(const Batch *self, const AttnPool *pool, int set, int every);
 /* Compares the device's outputs with it. */
 void batch_compare(const Batch *self, const double *want, int every, Errors *ret);

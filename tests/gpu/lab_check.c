@@ -1,8 +1,9 @@
 /* attn-lab check [--quick] [--seed N]: every route over the shape grid against the fp64 reference.
  *
- * Each case: fresh random lengths (0, 1, tile and page edges among them), pages permuted, K and V of
- * the pool NaN but for the entries that are attended to, outputs poisoned; each route runs twice, and
- * the bits must repeat. One line a shape that fails; a summary line last; exit status 1 on failure.
+ * Each case: fresh random lengths (0, 1, tile and page edges among them), pages permuted, K and V
+ * of the pool NaN but for the entries that are attended to, outputs poisoned; each route runs
+ * twice, and the bits must repeat. One line a shape that fails; a summary line last; exit status 1
+ * on failure.
  */
 #include "lab.h"
 
@@ -64,7 +65,8 @@ static void run_once(AttnCuda *cuda, const AttnPool *pool, const Batch *b, const
 }
 
 static void check_route(AttnCuda *cuda, const AttnPool *pool, const Batch *b, AttnPlan *plan,
-                        const AttnPlanConfig *config, const double *want, const char *label, Totals *t)
+                        const AttnPlanConfig *config, const double *want, const char *label,
+                        Totals *t)
 {
     const AttnShape *s = &b->shape;
     const size_t count = (size_t)b->rows * (size_t)(s->q_heads * s->head_dim);
@@ -85,8 +87,8 @@ static void check_route(AttnCuda *cuda, const AttnPool *pool, const Batch *b, At
     if ((e.bad > 0 || !same) && t->failures + t->repeats_differ < 40)
         printf("FAIL %s %s d %d G %d p %d %s %s: %ld of %ld bad, max %.3g%s\n", label,
                attn_route_name(config->route), s->head_dim, attn_group(s), s->page_size,
-               s->dtype == ATTN_BF16 ? "bf16" : "fp16", s->layout == ATTN_NHD ? "NHD" : "HND", e.bad,
-               e.values, e.max_abs, same ? "" : ", bits differ");
+               s->dtype == ATTN_BF16 ? "bf16" : "fp16", s->layout == ATTN_NHD ? "NHD" : "HND",
+               e.bad, e.values, e.max_abs, same ? "" : ", bits differ");
     free(first), free(second);
 }
 
@@ -108,8 +110,8 @@ static void check_shape(const AttnShape *s, Random *random, bool split, Totals *
     attn_plan_init(&plan);
     for (int merge = ATTN_CUDA_MERGE_LAST; merge <= ATTN_CUDA_MERGE_OWNER; merge++) {
         AttnCuda *cuda = NULL;
-        AttnCudaConfig c = {.shape = *s, .max_rows = ROWS, .max_tasks = 4096, .max_slots = 4096,
-                            .merge = merge};
+        AttnCudaConfig c = {
+            .shape = *s, .max_rows = ROWS, .max_tasks = 4096, .max_slots = 4096, .merge = merge};
         c.persistent.buffers = 1 + random_below(random, 2);
         OK(attn_cuda_new(&cuda, &c, &lab_error));
         for (int r = 0; r < ATTN_ROUTE_MAX; r++) {
@@ -120,8 +122,8 @@ static void check_shape(const AttnShape *s, Random *random, bool split, Totals *
             pc.min_tokens = 16;
             if (split && r != ATTN_PERSISTENT)
                 pc.rule = ATTN_SPLITS_FIXED, pc.s = 5;
-            check_route(cuda, &pool, b, &plan, &pc, want, merge == ATTN_CUDA_MERGE_OWNER ? "owner" : "last",
-                        t);
+            check_route(cuda, &pool, b, &plan, &pc, want,
+                        merge == ATTN_CUDA_MERGE_OWNER ? "owner" : "last", t);
         }
         attn_cuda_free(cuda);
     }
@@ -152,8 +154,9 @@ int lab_check(int argc, char **argv)
                     check_shape(&s, &random, random_below(&random, 2), &t);
                     shapes++;
                 }
-    printf("check: %ld shapes, %ld runs of a route, %ld wrong, %ld not repeatable, max |error| fp16 "
-           "%.3g bf16 %.3g\n",
-           shapes, t.cases, t.failures, t.repeats_differ, t.max_abs[0], t.max_abs[1]);
+    printf(
+        "check: %ld shapes, %ld runs of a route, %ld wrong, %ld not repeatable, max |error| fp16 "
+        "%.3g bf16 %.3g\n",
+        shapes, t.cases, t.failures, t.repeats_differ, t.max_abs[0], t.max_abs[1]);
     return t.failures > 0 || t.repeats_differ > 0;
 }

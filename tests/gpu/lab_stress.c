@@ -26,8 +26,12 @@ typedef struct Stress {
 static AttnCuda *make(const Stress *s, AttnCudaMerge merge, uint32_t delay)
 {
     AttnCuda *cuda = NULL;
-    AttnCudaConfig c = {.shape = s->shape, .max_rows = ROWS, .max_tasks = 8192, .max_slots = 8192,
-                        .merge = merge, .delay_seed = delay};
+    AttnCudaConfig c = {.shape = s->shape,
+                        .max_rows = ROWS,
+                        .max_tasks = 8192,
+                        .max_slots = 8192,
+                        .merge = merge,
+                        .delay_seed = delay};
     OK(attn_cuda_new(&cuda, &c, &lab_error));
     return cuda;
 }

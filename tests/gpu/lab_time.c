@@ -1,11 +1,12 @@
-/* attn-lab time [--csv FILE] [--cells a,b,..] [--pool GiB] [--tune WxSxC,..] [--sms N] [--routes a,b]
+/* attn-lab time [--csv FILE] [--cells a,b,..] [--pool GiB] [--tune WxSxC,..] [--sms N] [--routes
+ * a,b]
  *               [--commit ID] [--repeats N] [--merge last|owner] [--no-check]
  *
- * Times cells (batch x context x shape): events around one launch behind a spinning kernel, a graph of
- * launches, host planning, and wall time; L2 cold by taking other pages, lengths and tables each time.
- * The floor is measured in the same run: a streaming read of 2 GB gives the rate, and
- * floor = 5 us + bytes / rate; `gather` lines are the kernel's loads without arithmetic. Rows of every
- * cell are checked against the fp64 reference before any is timed.
+ * Times cells (batch x context x shape): events around one launch behind a spinning kernel, a graph
+ * of launches, host planning, and wall time; L2 cold by taking other pages, lengths and tables each
+ * time. The floor is measured in the same run: a streaming read of 2 GB gives the rate, and floor =
+ * 5 us + bytes / rate; `gather` lines are the kernel's loads without arithmetic. Rows of every cell
+ * are checked against the fp64 reference before any is timed.
  */
 #include "lab.h"
 
@@ -32,26 +33,26 @@ enum { BIMODAL = -1, ZIPF = -2 };
 #define BF16 32, 8, 128, ATTN_HND, ATTN_BF16, 16
 #define NHD 32, 8, 128, ATTN_NHD, ATTN_F16, 16
 static const Cell cells[] = {
-    {"2K_B1", 1, 2048, 2048, LLAMA},       {"2K_B4", 4, 2048, 2048, LLAMA},
-    {"2K_B8", 8, 2048, 2048, LLAMA},       {"2K_B64", 64, 2048, 2048, LLAMA},
-    {"8K_B1", 1, 8192, 8192, LLAMA},       {"8K_B4", 4, 8192, 8192, LLAMA},
-    {"8K_B8", 8, 8192, 8192, LLAMA},       {"8K_B16", 16, 8192, 8192, LLAMA},
-    {"8K_B32", 32, 8192, 8192, LLAMA},     {"32K_B1", 1, 32768, 32768, LLAMA},
-    {"32K_B4", 4, 32768, 32768, LLAMA},    {"32K_B16", 16, 32768, 32768, LLAMA},
-    {"short256", 256, 1, 300, LLAMA},      {"bimodal_B4", 4, 0, BIMODAL, LLAMA},
-    {"bimodal_B8", 8, 0, BIMODAL, LLAMA},  {"bimodal_B16", 16, 0, BIMODAL, LLAMA},
-    {"bimodal_B32", 32, 0, BIMODAL, LLAMA}, {"bimodal_B64", 64, 0, BIMODAL, LLAMA},
-    {"uniform_B4", 4, 4096, 32768, LLAMA}, {"uniform_B16", 16, 4096, 32768, LLAMA},
-    {"uniform_B64", 64, 4096, 32768, LLAMA}, {"zipf_B4", 4, 0, ZIPF, LLAMA},
-    {"zipf_B16", 16, 0, ZIPF, LLAMA},      {"zipf_B64", 64, 0, ZIPF, LLAMA},
-    {"G8_8K_B1", 1, 8192, 8192, G8},       {"G8_2K_B4", 4, 2048, 2048, G8},
-    {"G8_2K_B8", 8, 2048, 2048, G8},       {"G8_8K_B8", 8, 8192, 8192, G8},
-    {"G8_8K_B32", 32, 8192, 8192, G8},     {"G8_bimodal_B32", 32, 0, BIMODAL, G8},
-    {"D64_8K_B1", 1, 8192, 8192, D64},     {"D64_8K_B4", 4, 8192, 8192, D64},
-    {"D64_8K_B16", 16, 8192, 8192, D64},   {"D64_8K_B64", 64, 8192, 8192, D64},
+    {"2K_B1", 1, 2048, 2048, LLAMA},          {"2K_B4", 4, 2048, 2048, LLAMA},
+    {"2K_B8", 8, 2048, 2048, LLAMA},          {"2K_B64", 64, 2048, 2048, LLAMA},
+    {"8K_B1", 1, 8192, 8192, LLAMA},          {"8K_B4", 4, 8192, 8192, LLAMA},
+    {"8K_B8", 8, 8192, 8192, LLAMA},          {"8K_B16", 16, 8192, 8192, LLAMA},
+    {"8K_B32", 32, 8192, 8192, LLAMA},        {"32K_B1", 1, 32768, 32768, LLAMA},
+    {"32K_B4", 4, 32768, 32768, LLAMA},       {"32K_B16", 16, 32768, 32768, LLAMA},
+    {"short256", 256, 1, 300, LLAMA},         {"bimodal_B4", 4, 0, BIMODAL, LLAMA},
+    {"bimodal_B8", 8, 0, BIMODAL, LLAMA},     {"bimodal_B16", 16, 0, BIMODAL, LLAMA},
+    {"bimodal_B32", 32, 0, BIMODAL, LLAMA},   {"bimodal_B64", 64, 0, BIMODAL, LLAMA},
+    {"uniform_B4", 4, 4096, 32768, LLAMA},    {"uniform_B16", 16, 4096, 32768, LLAMA},
+    {"uniform_B64", 64, 4096, 32768, LLAMA},  {"zipf_B4", 4, 0, ZIPF, LLAMA},
+    {"zipf_B16", 16, 0, ZIPF, LLAMA},         {"zipf_B64", 64, 0, ZIPF, LLAMA},
+    {"G8_8K_B1", 1, 8192, 8192, G8},          {"G8_2K_B4", 4, 2048, 2048, G8},
+    {"G8_2K_B8", 8, 2048, 2048, G8},          {"G8_8K_B8", 8, 8192, 8192, G8},
+    {"G8_8K_B32", 32, 8192, 8192, G8},        {"G8_bimodal_B32", 32, 0, BIMODAL, G8},
+    {"D64_8K_B1", 1, 8192, 8192, D64},        {"D64_8K_B4", 4, 8192, 8192, D64},
+    {"D64_8K_B16", 16, 8192, 8192, D64},      {"D64_8K_B64", 64, 8192, 8192, D64},
     {"D64_bimodal_B32", 32, 0, BIMODAL, D64}, {"G1_8K_B8", 8, 8192, 8192, G1},
-    {"D256_8K_B8", 8, 8192, 8192, D256},   {"bf16_8K_B8", 8, 8192, 8192, BF16},
-    {"NHD_8K_B8", 8, 8192, 8192, NHD},     {"NHD_8K_B32", 32, 8192, 8192, NHD},
+    {"D256_8K_B8", 8, 8192, 8192, D256},      {"bf16_8K_B8", 8, 8192, 8192, BF16},
+    {"NHD_8K_B8", 8, 8192, 8192, NHD},        {"NHD_8K_B32", 32, 8192, 8192, NHD},
 };
 
 typedef struct Lab {
@@ -116,8 +117,8 @@ static void measure_floor(Lab *lab)
         for (int r = 0; r < 15; r++) {
             const int64_t at = (int64_t)r * 2 % 8 * (lab->bytes / 8) / 4096 * 4096;
             behind_spin(lab);
-            OK(attn_device_read((char *)lab->pool.k + (at + sizes[i] <= lab->bytes ? at : 0), sizes[i],
-                                lab->pool.v, lab->all_sms, lab->stream, &lab_error));
+            OK(attn_device_read((char *)lab->pool.k + (at + sizes[i] <= lab->bytes ? at : 0),
+                                sizes[i], lab->pool.v, lab->all_sms, lab->stream, &lab_error));
             x[r] = timed(lab);
         }
         const double us = median(x, 15);
@@ -130,7 +131,8 @@ static void measure_floor(Lab *lab)
         OK(attn_device_empty(lab->stream, &lab_error));
         x[r] = timed(lab);
     }
-    printf("empty kernel: %.2f us; rate for the floor: %.0f GB/s\n", median(x, 30), 1e-3 * lab->rate);
+    printf("empty kernel: %.2f us; rate for the floor: %.0f GB/s\n", median(x, 30),
+           1e-3 * lab->rate);
 }
 
 /* The published batches (the PersistentKV experiments): bimodal, 1 in 4 rows long; zipf by rank. */
@@ -274,8 +276,12 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
                        const AttnCudaTuning *tune, const char *label)
 {
     AttnCuda *cuda = NULL;
-    AttnCudaConfig cc = {.shape = b->shape, .max_rows = b->rows, .max_tasks = 200000,
-                         .max_slots = 40000, .sms = lab->sms, .merge = lab->merge};
+    AttnCudaConfig cc = {.shape = b->shape,
+                         .max_rows = b->rows,
+                         .max_tasks = 200000,
+                         .max_slots = 40000,
+                         .sms = lab->sms,
+                         .merge = lab->merge};
     cc.persistent = cc.tasks = *tune;
     OK(attn_cuda_new(&cuda, &cc, &lab_error));
     AttnPlan plan;
@@ -287,7 +293,8 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
         lab_fail(__FILE__, __LINE__, "plan");
     Line l = {.launches = plan.counts.launches, .merge_bytes = plan.counts.merge_state_bytes};
     Job j = {lab, cuda, b, &plan, false};
-    OK(attn_device_poison(b->out, (int64_t)b->rows * c->q_heads * c->head_dim, lab->stream, &lab_error));
+    OK(attn_device_poison(b->out, (int64_t)b->rows * c->q_heads * c->head_dim, lab->stream,
+                          &lab_error));
     OK(attn_cuda_upload(cuda, &plan, lab->stream, NULL, &lab_error));
     job_launch(&j, 0);
     CUDA(cudaStreamSynchronize(lab->stream));
@@ -299,7 +306,8 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     time_host(&j, &pc, &l);
     const AttnCudaTuning t = attn_cuda_tuning(cuda, route);
     const double floor = 5 + b->kv_bytes / lab->rate;
-    printf("%-15s %-15s %dx%dx%d %8.1f MB floor %7.1f event %7.1f (%.2f, %+5.1f) graph %7.1f plan %5.1f "
+    printf("%-15s %-15s %dx%dx%d %8.1f MB floor %7.1f event %7.1f (%.2f, %+5.1f) graph %7.1f plan "
+           "%5.1f "
            "wall %6.1f err %.2g%s\n",
            c->name, label, t.warps, t.stages, t.ctas_per_sm, b->kv_bytes * 1e-6, floor, l.kernel,
            l.kernel / floor, l.kernel - floor, l.graph, l.plan, l.wall, l.errors.max_abs,
@@ -309,8 +317,8 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
         j.gather = true;
         Line g = {.launches = 1};
         g.kernel = time_events(&j), g.graph = time_graph(&j);
-        printf("%-15s gather %56.1f (%.2f, %+5.1f) graph %7.1f\n", c->name, g.kernel, g.kernel / floor,
-               g.kernel - floor, g.graph);
+        printf("%-15s gather %56.1f (%.2f, %+5.1f) graph %7.1f\n", c->name, g.kernel,
+               g.kernel / floor, g.kernel - floor, g.graph);
         write_line(lab, c, b, "gather", &g);
     }
     attn_plan_free(&plan);
@@ -345,10 +353,12 @@ static void time_cell(Lab *lab, const Cell *c)
             continue;
         AttnCudaTuning tune = {0};
         time_route(lab, c, b, want, r, &tune, attn_route_name(r));
-        for (const char *p = lab->tune; p != NULL && r >= ATTN_WORKQUEUE_FUSED; p = strchr(p, ',')) {
+        for (const char *p = lab->tune; p != NULL && r >= ATTN_WORKQUEUE_FUSED;
+             p = strchr(p, ',')) {
             char label[64];
             p += *p == ',';
-            if (sscanf(p, "%dx%dx%dx%d", &tune.warps, &tune.stages, &tune.ctas_per_sm, &tune.buffers) < 3)
+            if (sscanf(p, "%dx%dx%dx%d", &tune.warps, &tune.stages, &tune.ctas_per_sm,
+                       &tune.buffers) < 3)
                 break;
             snprintf(label, sizeof label, "%.4s-%dx%dx%dx%d", attn_route_name(r), tune.warps,
                      tune.stages, tune.ctas_per_sm, tune.buffers);
@@ -389,9 +399,10 @@ static void lab_open(Lab *lab, double gib, const char *csv)
     if (csv != NULL && (lab->csv = fopen(csv, "w")) == NULL)
         lab_fail(__FILE__, __LINE__, csv);
     if (lab->csv != NULL)
-        fprintf(lab->csv, "gpu,driver,toolkit,commit,date,cell,route,rows,q_heads,kv_heads,head_dim,"
-                          "page_size,dtype,layout,kv_bytes,floor_us,kernel_us,graph_us,plan_us,wall_us,"
-                          "gb_per_s,launches,merge_state_bytes,max_abs_err,mean_abs_err,repeats\n");
+        fprintf(lab->csv,
+                "gpu,driver,toolkit,commit,date,cell,route,rows,q_heads,kv_heads,head_dim,"
+                "page_size,dtype,layout,kv_bytes,floor_us,kernel_us,graph_us,plan_us,wall_us,"
+                "gb_per_s,launches,merge_state_bytes,max_abs_err,mean_abs_err,repeats\n");
 }
 
 int lab_time(int argc, char **argv)

@@ -1,0 +1,243 @@
+/* The typed side of a scenario: text values into the modules' configs. */
+#include "cli/scenario.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/models.h"
+#include "cli/scenario_keys.h"
+
+static gboolean usage(GError **error, const char *key, const char *value, const char *expected)
+{
+    g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: '%s', expected %s", key,
+                value != NULL ? value : "", expected);
+    return FALSE;
+}
+
+/* -1 + error when `value` is none of the '|'-separated words. */
+static int get_choice(const Scenario *self, const char *key, const char *choices, GError **error)
+{
+    const char *value = scenario_get(self, key);
+    g_auto(GStrv) words = g_strsplit(choices, "|", -1);
+    for (int i = 0; words[i] != NULL; i++)
+        if (value != NULL && g_ascii_strcasecmp(value, words[i]) == 0)
+            return i;
+    usage(error, key, value, choices);
+    return -1;
+}
+
+static gboolean get_plugin(const Scenario *self, const char *key, PluginChoice *ret, GError **error)
+{
+    for (const ScenarioKey *k = scenario_keys; k->key != NULL; k++) {
+        if (strcmp(k->key, key) != 0)
+            continue;
+        const char *text = scenario_get(self, key);
+        return plugin_choice_parse(ret, k->kind, k->registry, text != NULL ? text : "", error);
+    }
+    g_assert_not_reached();
+}
+
+gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GError **error)
+{
+    workload_config_init(ret);
+    gint64 requests, seed, replication;
+    int zero = get_choice(self, "zero-output", "drop|keep", error);
+    if (zero < 0 || !scenario_get_int(self, "requests", 0, G_MAXINT64, &requests, error) ||
+        !scenario_get_int(self, "seed", 0, G_MAXINT64, &seed, error) ||
+        !scenario_get_int(self, "replication", 0, (1 << 24) - 1, &replication, error))
+        return FALSE;
+    if (scenario_get(self, "workload") == NULL && scenario_get(self, "arrivals") == NULL) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "no workload: name a log (--workload FILE) or make one (--arrivals poisson:rate=5 "
+                    "--lengths fixed:prompt=1000,output=100 --requests 500)");
+        return FALSE;
+    }
+    static const struct {
+        const char *key;
+        gsize offset;
+    } texts[] = {
+        {"workload", offsetof(WorkloadConfig, workload)},
+        {"format", offsetof(WorkloadConfig, format)},
+        {"map", offsetof(WorkloadConfig, map)},
+        {"arrivals", offsetof(WorkloadConfig, arrivals)},
+        {"lengths", offsetof(WorkloadConfig, lengths)},
+        {"sessions", offsetof(WorkloadConfig, sessions)},
+        {"transform", offsetof(WorkloadConfig, transforms)},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+        char **field = (char **)(gpointer)((char *)ret + texts[i].offset);
+        g_free(*field);
+        *field = g_strdup(scenario_get(self, texts[i].key));
+    }
+    ret->requests = requests;
+    ret->seed = (guint64)seed;
+    ret->replication = (guint32)replication;
+    ret->zero_output = zero == 0 ? ZERO_OUTPUT_DROP : ZERO_OUTPUT_KEEP;
+    ret->strict = scenario_get_flag(self, "strict");
+    return TRUE;
+}
+
+gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error)
+{
+    sim_config_init(ret);
+    plugin_choice_clear(&ret->scheduler);
+    gint64 page_size, pool, seed;
+    int cache = get_choice(self, "prefix-cache", "auto|off|on", error);
+    if (cache < 0 || !get_plugin(self, "scheduler", &ret->scheduler, error) ||
+        !scenario_get_int(self, "page-size", 1, 128, &page_size, error) ||
+        !scenario_get_int(self, "pool-pages", 1, G_MAXUINT32 - 1, &pool, error) ||
+        !scenario_get_int(self, "context-limit", 0, G_MAXINT32, &ret->context_limit, error) ||
+        !scenario_get_int(self, "max-model-len", 0, G_MAXINT32, &ret->max_model_len, error) ||
+        !scenario_get_int(self, "seed", 0, G_MAXINT64, &seed, error))
+        return FALSE;
+    if ((page_size & (page_size - 1)) != 0)
+        return usage(error, "page-size", scenario_get(self, "page-size"),
+                     "a power of two from 1 to 128");
+    const char *warmup = scenario_get(self, "warmup");
+    if (warmup == NULL || !kv_parse_time(warmup, &ret->warmup) || ret->warmup < 0)
+        return usage(error, "warmup", warmup, "a time such as 30s");
+    ret->page_size = (guint32)page_size;
+    ret->pool_pages = (guint64)pool;
+    ret->clip = scenario_get_flag(self, "clip");
+    ret->prefix_cache = cache - 1;
+    ret->fast_forward = scenario_get_flag(self, "fast-forward");
+    g_free(ret->pool_layout);
+    ret->pool_layout = g_strdup(scenario_get(self, "pool-layout"));
+    ret->seed = (guint64)seed;
+    return TRUE;
+}
+
+gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error)
+{
+    PluginChoice choice = {0};
+    if (!get_plugin(self, "clock", &choice, error))
+        return FALSE;
+    *ret = step_clock_new(&choice, error);
+    plugin_choice_clear(&choice);
+    return *ret != NULL;
+}
+
+/* Routes are separated by ','; a piece with '=' and no ':' before it belongs to the route before. */
+static gboolean parse_routes(const char *text, GPtrArray *out, GError **error)
+{
+    g_autoptr(GString) current = g_string_new(NULL);
+    g_auto(GStrv) pieces = g_strsplit(text, ",", -1);
+    for (char **p = pieces; *p != NULL; p++) {
+        const char *equals = strchr(*p, '='), *colon = strchr(*p, ':');
+        gboolean more = equals != NULL && (colon == NULL || colon > equals);
+        if (more && current->len > 0)
+            g_string_append_printf(current, ",%s", *p);
+        else
+            g_string_assign(current, *p);
+        const char *next = p[1];
+        const char *next_equals = next != NULL ? strchr(next, '=') : NULL;
+        const char *next_colon = next != NULL ? strchr(next, ':') : NULL;
+        if (next_equals != NULL && (next_colon == NULL || next_colon > next_equals))
+            continue;
+        g_autofree PluginChoice *choice = g_new0(PluginChoice, 1);
+        if (!plugin_choice_parse(choice, "route", routes, current->str, error))
+            return FALSE;
+        g_ptr_array_add(out, g_steal_pointer(&choice));
+    }
+    return TRUE;
+}
+
+static gboolean replay_backend(const Scenario *self, ReplayConfig *ret, GError **error)
+{
+    const char *backend = scenario_get(self, "backend");
+    if (backend == NULL || strcmp(backend, "auto") == 0)
+        return TRUE;
+    return plugin_choice_parse(&ret->backend, "backend", backends, backend, error);
+}
+
+static gboolean replay_numbers(const Scenario *self, ReplayConfig *ret, GError **error)
+{
+    static const struct {
+        const char *key;
+        gint64 min, max;
+        gsize offset;
+    } ints[] = {
+        {"repeats", 0, 1000000, offsetof(ReplayConfig, repeats)},
+        {"check-every", 0, G_MAXINT32, offsetof(ReplayConfig, check_every)},
+        {"threads", 0, 4096, offsetof(ReplayConfig, config.threads)},
+        {"layers", 1, 1024, offsetof(ReplayConfig, config.layers)},
+        {"device", 0, 1023, offsetof(ReplayConfig, config.device)},
+        {"sms", 0, 65535, offsetof(ReplayConfig, config.sms)},
+        {"tp", 1, 1024, offsetof(ReplayConfig, config.tp)},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(ints); i++) {
+        gint64 n;
+        if (!scenario_get_int(self, ints[i].key, ints[i].min, ints[i].max, &n, error))
+            return FALSE;
+        *(gint *)(gpointer)((char *)ret + ints[i].offset) = (gint)n;
+    }
+    gint64 from, to, seed;
+    if (!scenario_get_int(self, "from", 0, G_MAXINT64, &from, error) ||
+        !scenario_get_int(self, "to", 0, G_MAXINT64, &to, error) ||
+        !scenario_get_int(self, "seed", 0, G_MAXINT64, &seed, error))
+        return FALSE;
+    if (to != 0 && to <= from)
+        return usage(error, "to", scenario_get(self, "to"), "a step after --from");
+    ret->from = (guint64)from;
+    ret->to = (guint64)to;
+    ret->config.seed = (guint64)seed;
+    return TRUE;
+}
+
+gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError **error)
+{
+    replay_config_init(ret);
+    plugin_choice_clear(&ret->policy);
+    plugin_choice_clear(&ret->splits);
+    g_ptr_array_set_size(ret->routes, 0);
+    const char *routes_text = scenario_get(self, "routes");
+    int layout = get_choice(self, "kv-layout", "hnd|nhd", error);
+    if (layout < 0 || !replay_backend(self, ret, error) ||
+        !get_plugin(self, "policy", &ret->policy, error) ||
+        !get_plugin(self, "splits", &ret->splits, error) ||
+        !parse_routes(routes_text != NULL ? routes_text : "", ret->routes, error) ||
+        !replay_numbers(self, ret, error))
+        return FALSE;
+    const char *execute = scenario_get(self, "execute");
+    if (execute != NULL && strcmp(execute, "auto") != 0 &&
+        !replay_parse_execute(ret, execute, error))
+        return FALSE;
+    ret->config.shape.layout = layout == 0 ? ATTN_HND : ATTN_NHD;
+    ret->config.graphs = scenario_get_flag(self, "graphs");
+    ret->config.verify_launches = scenario_get_flag(self, "verify-launches");
+    ret->chosen_only = scenario_get_flag(self, "chosen-only");
+    g_free(ret->profile);
+    ret->profile = g_strdup(scenario_get(self, "profile"));
+    return TRUE;
+}
+
+gboolean scenario_steps_header(const Scenario *self, StepsHeader *ret, GError **error)
+{
+    const char *name = scenario_get(self, "model");
+    ModelShape m;
+    if (!model_shape_find(name != NULL ? name : "", &m, error))
+        return FALSE;
+    gint64 layers, q, kv, d, page, pool, seed;
+    if (!scenario_get_int(self, "model-layers", 0, 10000, &layers, error) ||
+        !scenario_get_int(self, "q-heads", 0, 1024, &q, error) ||
+        !scenario_get_int(self, "kv-heads", 0, 1024, &kv, error) ||
+        !scenario_get_int(self, "head-dim", 0, 1024, &d, error) ||
+        !scenario_get_int(self, "page-size", 1, 128, &page, error) ||
+        !scenario_get_int(self, "pool-pages", 1, G_MAXUINT32 - 1, &pool, error) ||
+        !scenario_get_int(self, "seed", 0, G_MAXINT64, &seed, error) ||
+        get_choice(self, "dtype", "fp16|bf16", error) < 0)
+        return FALSE;
+    memset(ret, 0, sizeof *ret);
+    ret->model = g_strdup(name);
+    ret->layers = layers != 0 ? (guint32)layers : m.layers;
+    ret->q_heads = q != 0 ? (guint32)q : m.q_heads;
+    ret->kv_heads = kv != 0 ? (guint32)kv : m.kv_heads;
+    ret->head_dim = d != 0 ? (guint32)d : m.head_dim;
+    ret->dtype = g_ascii_strdown(scenario_get(self, "dtype"), -1);
+    ret->page_size = (guint32)page;
+    ret->pool_pages = (guint64)pool;
+    ret->seed = (guint64)seed;
+    ret->scenario = scenario_to_ini(self, SCENARIO_WORKLOAD | SCENARIO_MODEL | SCENARIO_ENGINE);
+    return TRUE;
+}

@@ -1,0 +1,259 @@
+#include "cli/stages.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/outfile.h"
+#include "cli/version.h"
+
+void json_add_program(JsonBuilder *json)
+{
+    json_builder_set_member_name(json, "kvreplay");
+    json_builder_begin_object(json);
+    json_builder_set_member_name(json, "version");
+    json_builder_add_string_value(json, KVREPLAY_VERSION);
+    json_builder_set_member_name(json, "commit");
+    json_builder_add_string_value(json, KVREPLAY_COMMIT);
+    json_builder_end_object(json);
+}
+
+char *json_text(JsonBuilder *json)
+{
+    g_autoptr(JsonNode) root = json_builder_get_root(json);
+    g_autoptr(JsonGenerator) generator = json_generator_new();
+    json_generator_set_pretty(generator, TRUE);
+    json_generator_set_root(generator, root);
+    g_autofree char *text = json_generator_to_data(generator, NULL);
+    return g_strconcat(text, "\n", NULL);
+}
+
+gboolean json_print(JsonBuilder *json, GError **error)
+{
+    g_autofree char *text = json_text(json);
+    fputs(text, stdout);
+    return out_stdout_check(error);
+}
+
+gboolean write_text(const char *path, const char *text, GError **error)
+{
+    g_autoptr(OutFile) out = out_file_new(path, error);
+    if (out == NULL)
+        return FALSE;
+    fputs(text, out_file_stream(out));
+    return out_file_commit(out, error);
+}
+
+static void add_string(JsonBuilder *json, const char *name, const char *value)
+{
+    json_builder_set_member_name(json, name);
+    if (value != NULL)
+        json_builder_add_string_value(json, value);
+    else
+        json_builder_add_null_value(json);
+}
+
+static void add_int(JsonBuilder *json, const char *name, guint64 value)
+{
+    json_builder_set_member_name(json, name);
+    json_builder_add_int_value(json, (gint64)value);
+}
+
+static void json_add_workload(JsonBuilder *json, const WorkloadInfo *info)
+{
+    json_builder_set_member_name(json, "workload");
+    json_builder_begin_object(json);
+    add_string(json, "name", info->name);
+    add_string(json, "format", info->format);
+    add_string(json, "sha256", info->sha256);
+    add_string(json, "first_arrival", info->first_arrival);
+    add_int(json, "rows", info->rows);
+    add_int(json, "requests", info->requests);
+    json_builder_set_member_name(json, "dropped");
+    json_builder_begin_object(json);
+    if (info->dropped != NULL) {
+        g_autoptr(GList) reasons = g_hash_table_get_keys(info->dropped);
+        reasons = g_list_sort(reasons, (GCompareFunc)strcmp);
+        for (GList *l = reasons; l != NULL; l = l->next)
+            add_int(json, l->data, *(guint64 *)g_hash_table_lookup(info->dropped, l->data));
+    }
+    json_builder_end_object(json);
+    json_builder_set_member_name(json, "warnings");
+    json_builder_begin_array(json);
+    for (guint i = 0; info->warnings != NULL && i < info->warnings->len; i++)
+        json_builder_add_string_value(json, g_ptr_array_index(info->warnings, i));
+    json_builder_end_array(json);
+    json_builder_end_object(json);
+}
+
+/* What the simulation writes, built and committed together. */
+typedef struct SimOutputs {
+    StepsWriter *writer;
+    OutFile *requests_out;
+    RequestSink *requests;
+} SimOutputs;
+
+static void sim_outputs_clear(SimOutputs *o)
+{
+    if (o->requests != NULL)
+        request_csv_sink_free(o->requests);
+    steps_writer_free(o->writer);
+    out_file_free(o->requests_out);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SimOutputs, sim_outputs_clear)
+
+static gboolean sim_outputs_open(SimOutputs *o, const Scenario *scenario,
+                                 const SimulateStage *stage, Workload *workload, GError **error)
+{
+    if (stage->steps_path != NULL) {
+        StepsHeader header = {0};
+        gboolean ok = scenario_steps_header(scenario, &header, error);
+        if (ok) {
+            header.workload = g_strdup(workload_info(workload)->name);
+            header.workload_sha256 = g_strdup(workload_info(workload)->sha256);
+            o->writer = steps_writer_new(stage->steps_path, &header, error);
+        }
+        steps_header_clear(&header);
+        if (o->writer == NULL)
+            return FALSE;
+    }
+    if (stage->requests_path != NULL) {
+        o->requests_out = out_file_new(stage->requests_path, error);
+        if (o->requests_out == NULL)
+            return FALSE;
+        o->requests = request_csv_sink_new(o->requests_out);
+    }
+    return TRUE;
+}
+
+static gboolean simulate(const Scenario *scenario, SimOutputs *o, Workload *workload,
+                         Progress *progress, SimResult *ret, GError **error)
+{
+    SimConfig config;
+    g_autoptr(StepClock) clock = NULL;
+    gboolean ok = scenario_sim_config(scenario, &config, error) &&
+                  scenario_clock(scenario, &clock, error) &&
+                  sim_run(&config, workload_source(workload), clock,
+                          o->writer != NULL ? steps_writer_sink(o->writer) : NULL, o->requests,
+                          progress, ret, error);
+    sim_config_clear(&config);
+    return ok;
+}
+
+static gboolean sim_outputs_commit(SimOutputs *o, GError **error)
+{
+    return (o->writer == NULL || steps_writer_commit(o->writer, error)) &&
+           (o->requests_out == NULL || out_file_commit(o->requests_out, error));
+}
+
+gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
+                        SimResult *ret, JsonBuilder *json, gboolean flat, GError **error)
+{
+    WorkloadConfig workload_config;
+    g_autoptr(Workload) workload = NULL;
+    if (scenario_workload_config(scenario, &workload_config, error))
+        workload = workload_open(&workload_config, error);
+    workload_config_clear(&workload_config);
+    if (workload == NULL)
+        return FALSE;
+
+    g_auto(SimOutputs) outputs = {0};
+    if (!sim_outputs_open(&outputs, scenario, stage, workload, error))
+        return FALSE;
+    g_autoptr(GError) local = NULL;
+    if (!simulate(scenario, &outputs, workload, progress, ret, &local)) {
+        if (g_error_matches(local, KV_ERROR, KV_ERROR_INTERRUPTED)) {
+            if (outputs.writer != NULL)
+                steps_writer_keep(outputs.writer);
+            if (outputs.requests_out != NULL)
+                out_file_keep(outputs.requests_out);
+        }
+        g_propagate_error(error, g_steal_pointer(&local));
+        return FALSE;
+    }
+    if (!sim_outputs_commit(&outputs, error))
+        return FALSE;
+    if (flat)
+        sim_result_to_json(ret, json);
+    json_add_workload(json, workload_info(workload));
+    json_builder_set_member_name(json, "simulate");
+    json_builder_begin_object(json);
+    sim_result_to_json(ret, json);
+    json_builder_end_object(json);
+    return TRUE;
+}
+
+gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
+                      const char *perfetto_path, Progress *progress, JsonBuilder *json,
+                      GError **error)
+{
+    g_autoptr(StepsReader) steps = steps_reader_open(steps_path, error);
+    if (steps == NULL)
+        return FALSE;
+    ReplayConfig config;
+    g_autoptr(OutFile) csv = NULL;
+    g_autoptr(ReplayResult) result = NULL;
+    g_autoptr(GError) local = NULL;
+    if (scenario_replay_config(scenario, &config, &local) &&
+        (csv_path == NULL || (csv = out_file_new(csv_path, &local)) != NULL))
+        result = replay_run(&config, steps, csv, progress, &local);
+    replay_config_clear(&config);
+    if (result == NULL) {
+        /* Measured lines are dear: what is whole stays in the .part, whatever ended the run. */
+        if (csv != NULL)
+            out_file_keep(csv);
+        g_propagate_error(error, g_steal_pointer(&local));
+        return FALSE;
+    }
+    if (csv != NULL && !out_file_commit(csv, error))
+        return FALSE;
+    json_builder_set_member_name(json, "replay");
+    json_builder_begin_object(json);
+    replay_result_to_json(result, json);
+    json_builder_end_object(json);
+    if (!replay_result_correct(result)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
+                    "an output differs from the fp64 reference by more than the tolerance "
+                    "(max 2e-3, mean 3e-4): see max_abs_err in %s",
+                    csv_path != NULL ? csv_path : "the result");
+        return FALSE;
+    }
+    (void)perfetto_path;
+    return TRUE;
+}
+
+static void print_summary_line(FILE *out, const char *name, const Summary *s)
+{
+    if (s->n == 0) {
+        fprintf(out, "  %-14s %10s\n", name, "n/a");
+        return;
+    }
+    fprintf(out, "  %-14s %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f\n", name, s->mean, s->p50, s->p90,
+            s->p95, s->p99, s->max);
+}
+
+void print_sim_result(FILE *out, const SimResult *r)
+{
+    fprintf(out,
+            "requests %" G_GUINT64_FORMAT ": finished %" G_GUINT64_FORMAT ", refused %" G_GUINT64_FORMAT,
+            r->requests, r->finished, r->refused);
+    for (guint i = 0; i < r->n_refused_by; i++)
+        fprintf(out, " (%s %" G_GUINT64_FORMAT ")", r->refused_by[i].reason, r->refused_by[i].count);
+    if (r->clipped > 0)
+        fprintf(out, ", outputs cut %" G_GUINT64_FORMAT, r->clipped);
+    fprintf(out,
+            "\nsteps %" G_GUINT64_FORMAT ", row-steps %" G_GUINT64_FORMAT ", simulated %.3f s\n"
+            "tokens: prompt %" G_GUINT64_FORMAT ", output %" G_GUINT64_FORMAT
+            ", recomputed %" G_GUINT64_FORMAT "; preemptions %" G_GUINT64_FORMAT "\n"
+            "peaks: pages %" G_GUINT64_FORMAT ", rows %" G_GUINT64_FORMAT
+            ", waiting %" G_GUINT64_FORMAT "\n",
+            r->steps, r->row_steps, kv_ns_to_seconds(r->duration), r->prompt_tokens,
+            r->output_tokens, r->recomputed_tokens, r->preemptions, r->pages_peak, r->rows_peak,
+            r->waiting_peak);
+    fprintf(out, "  %-14s %10s %10s %10s %10s %10s %10s\n", "seconds", "mean", "p50", "p90", "p95",
+            "p99", "max");
+    print_summary_line(out, "ttft", &r->ttft);
+    print_summary_line(out, "itl (pooled)", &r->itl);
+    print_summary_line(out, "tpot", &r->tpot);
+    print_summary_line(out, "e2e", &r->e2e);
+    print_summary_line(out, "queue delay", &r->queue_delay);
+}

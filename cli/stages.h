@@ -1,0 +1,41 @@
+/* The stages of the main job, shared by `run`, `simulate` and `replay`.
+ *
+ * Each stage reads its input, writes its outputs under their final names only when whole, and adds
+ * its part to the JSON object of the run.
+ */
+#ifndef KV_CLI_STAGES_H
+#define KV_CLI_STAGES_H
+
+#include <stdio.h>
+
+#include <json-glib/json-glib.h>
+
+#include "cli/scenario.h"
+
+typedef struct SimulateStage {
+    const char *steps_path;    /* NULL = no steps file */
+    const char *requests_path; /* requests.csv; NULL = none */
+    const char *ledger_path;   /* vLLM-like ledger; NULL = none */
+} SimulateStage;
+
+/* Workload -> steps file + requests.csv + result. Adds the members "workload" and "simulate" to the
+ * object under construction, and the keys of "simulate" at its top level where `flat`. */
+gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
+                        SimResult *ret, JsonBuilder *json, gboolean flat, GError **error);
+
+/* Steps file -> replay.csv (NULL = none) + result, added as member "replay". */
+gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
+                      const char *perfetto_path, Progress *progress, JsonBuilder *json,
+                      GError **error);
+
+/* Adds "kvreplay": {version, commit}. */
+void json_add_program(JsonBuilder *json);
+/* The finished object as text, indented; ends with a newline. Frees nothing of the builder. */
+char *json_text(JsonBuilder *json);
+gboolean json_print(JsonBuilder *json, GError **error);
+
+void print_sim_result(FILE *out, const SimResult *result);
+/* Text of a member of the JSON object, for tables; "n/a" where absent. */
+gboolean write_text(const char *path, const char *text, GError **error);
+
+#endif

@@ -1,0 +1,44 @@
+#include "cli/tables.h"
+
+#include <string.h>
+
+static JsonObject *member_object(JsonObject *o, const char *name)
+{
+    JsonNode *n = o != NULL ? json_object_get_member(o, name) : NULL;
+    return n != NULL && JSON_NODE_HOLDS_OBJECT(n) ? json_node_get_object(n) : NULL;
+}
+
+static void print_number(FILE *out, JsonObject *o, const char *name, int width, int decimals)
+{
+    JsonNode *n = o != NULL ? json_object_get_member(o, name) : NULL;
+    if (n == NULL || !JSON_NODE_HOLDS_VALUE(n))
+        fprintf(out, " %*s", width, "n/a");
+    else
+        fprintf(out, " %*.*f", width, decimals, json_node_get_double(n));
+}
+
+void print_replay_table(FILE *out, JsonBuilder *finished)
+{
+    g_autoptr(JsonNode) root = json_builder_get_root(finished);
+    JsonObject *replay = member_object(json_node_get_object(root), "replay");
+    JsonObject *all = member_object(replay, "routes");
+    if (all == NULL)
+        return;
+    JsonObject *policy = member_object(replay, "policy");
+    JsonObject *shares = member_object(policy, "shares");
+    fprintf(out, "%-18s %13s %11s %14s %14s %12s %12s %8s\n", "route", "launches/step", "tasks/step",
+            "merge MiB/step", "read MiB/step", "kernel us", "wall us", "share %");
+    g_autoptr(GList) names = json_object_get_members(all);
+    for (GList *l = names; l != NULL; l = l->next) {
+        JsonObject *r = member_object(all, l->data);
+        fprintf(out, "%-18s", (const char *)l->data);
+        print_number(out, r, "launches_per_step", 13, 2);
+        print_number(out, r, "tasks_per_step", 11, 1);
+        print_number(out, r, "merge_mib_per_step", 14, 4);
+        print_number(out, r, "kv_touched_mib_per_step", 14, 2);
+        print_number(out, r, "kernel_us_mean", 12, 1);
+        print_number(out, r, "wall_us_mean", 12, 1);
+        JsonNode *share = shares != NULL ? json_object_get_member(shares, l->data) : NULL;
+        fprintf(out, " %8.2f\n", share != NULL ? 100.0 * json_node_get_double(share) : 0.0);
+    }
+}

@@ -1,0 +1,60 @@
+/* kvreplay doctor: what this machine can do, and the fix for what is missing. */
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/statvfs.h>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/parse.h"
+#include "cli/version.h"
+#include "plots/plots.h"
+#include "replay/backend.h"
+
+static const char examples[] = "Example:\n  kvreplay doctor\n";
+
+static void check(gboolean ok, const char *what, const char *text)
+{
+    g_print("%-9s %-12s %s\n", ok ? "ok" : "missing", what, text);
+}
+
+static void check_backends(void)
+{
+    for (const PluginInfo *const *p = backends; *p != NULL; p++) {
+        const BackendOps *ops = (const BackendOps *)(gconstpointer)*p;
+        g_autofree char *why = NULL;
+        gboolean ok = ops->available(&why);
+        check(ok, ops->info.name, why != NULL ? why : "");
+    }
+}
+
+static void check_machine(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+    g_autofree char *memory = g_strdup_printf(
+        "%ld cores, %.1f GiB memory", sysconf(_SC_NPROCESSORS_ONLN),
+        (double)pages * (double)page / (1024.0 * 1024.0 * 1024.0));
+    check(TRUE, "machine", memory);
+    struct statvfs fs;
+    if (statvfs(".", &fs) == 0) {
+        double free_gib = (double)fs.f_bavail * (double)fs.f_frsize / (1024.0 * 1024.0 * 1024.0);
+        g_autofree char *disk = g_strdup_printf("%.1f GiB free in the working folder", free_gib);
+        check(free_gib > 0.5, "disk", disk);
+    }
+}
+
+gboolean cmd_doctor(const Invocation *inv, int argc, char **argv, GError **error)
+{
+    g_autoptr(GOptionContext) context = command_context(inv, "", examples, NULL);
+    ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
+    if (outcome != PARSE_GO)
+        return outcome == PARSE_DONE;
+    g_print("kvreplay %s, commit %s\n", KVREPLAY_VERSION, KVREPLAY_COMMIT);
+    check_machine();
+    check_backends();
+    g_autofree char *why = NULL;
+    g_autofree char *gnuplot = plots_gnuplot_version(&why);
+    check(gnuplot != NULL, "gnuplot", gnuplot != NULL ? gnuplot : why);
+    return TRUE;
+}

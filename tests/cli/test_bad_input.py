@@ -1,0 +1,155 @@
+"""Bad input and a bad machine: one line that names the place, the right exit status, nothing half-written."""
+import os
+import shutil
+import sys
+
+from tap import Skip, fails, main, ok, run
+
+HEAD = 'TIMESTAMP,ContextTokens,GeneratedTokens\n'
+ROW = '2023-11-16 18:15:46.6805900,374,44\n'
+
+
+def log(text, name='log.csv'):
+    with open(name, 'wb') as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    return name
+
+
+def simulate_fails(text, *needles):
+    fails(2, 'log.csv', *needles, args=('simulate', log(text), '--steps', 's.kvsteps'))
+    assert not [n for n in os.listdir('.') if n.startswith('s.kvsteps')], os.listdir('.')
+
+
+def test_missing_column():
+    simulate_fails('TIMESTAMP,ContextTokens\n2023-11-16 18:15:46.6805900,374\n', 'GeneratedTokens')
+
+
+def test_letters_where_a_number_belongs():
+    simulate_fails(HEAD + ROW + '2023-11-16 18:15:47.0000000,abc,44\n', ':3', 'abc')
+
+
+def test_negative_tokens():
+    simulate_fails(HEAD + ROW + '2023-11-16 18:15:47.0000000,374,-4\n', ':3', '-4')
+
+
+def test_overflow():
+    simulate_fails(HEAD + '2023-11-16 18:15:47.0000000,99999999999999999999,4\n', ':2',
+                   '99999999999999999999')
+    simulate_fails(HEAD + '2023-11-16 18:15:47.0000000,3000000000,4\n', ':2', '3000000000')
+
+
+def test_a_cut_line():
+    simulate_fails(HEAD + ROW + '2023-11-16 18:15:4', ':3')
+
+
+def test_an_impossible_date():
+    simulate_fails(HEAD + '2023-02-29 18:15:47.0000000,374,4\n', ':2')
+
+
+def test_empty_files():
+    simulate_fails('')
+    simulate_fails(HEAD)
+
+
+def test_nul_bytes():
+    simulate_fails(HEAD.encode() + b'2023-11-16 18:15:47.0000000,3\x0074,4\n', ':2')
+
+
+def test_a_directory():
+    os.mkdir('folder')
+    fails(2, 'folder', args=('simulate', 'folder'))
+
+
+def test_a_missing_file():
+    fails(2, 'nowhere.csv', args=('simulate', 'nowhere.csv'))
+
+
+def test_a_git_lfs_pointer():
+    simulate_fails('version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 52283111\n',
+                   'LFS')
+
+
+def small_steps():
+    ok('simulate', '--arrivals', 'poisson:rate=3', '--lengths', 'fixed:prompt=100,output=50',
+       '--requests', 200, '--steps', 's.kvsteps')
+    return open('s.kvsteps', 'rb').read()
+
+
+def test_truncated_steps_file():
+    whole = small_steps()
+    for cut in (0, 5, len(whole) // 3, len(whole) - 20, len(whole) - 1):
+        log(whole[:cut], 'cut.kvsteps')
+        fails(2, 'cut.kvsteps', args=('steps', 'cut.kvsteps', '--check'))
+        status, _, err = run('replay', 'cut.kvsteps', '--backend', 'counters', '--csv', 'r.csv')
+        assert status == 2 and not os.path.exists('r.csv'), err
+
+
+def test_damaged_steps_file():
+    whole = small_steps()
+    for at in range(0, len(whole), max(1, len(whole) // 40)):
+        bad = bytearray(whole)
+        bad[at] ^= 0x55
+        log(bytes(bad), 'bad.kvsteps')
+        status, _, err = run('steps', 'bad.kvsteps', '--check')
+        assert status == 2 and 'bad.kvsteps' in err, (at, status, err)
+
+
+def test_unwritable_output():
+    if os.geteuid() == 0:
+        log('in the way', 'file')
+        fails(1, 'file', args=('run', log(HEAD + ROW), '--out', 'file/out', '--backend', 'counters'))
+        fails(1, args=('run', 'log.csv', '--out', '/proc/none', '--backend', 'counters'))
+    else:
+        os.mkdir('ro', 0o500)
+        fails(1, 'ro', args=('run', log(HEAD + ROW), '--out', 'ro/out', '--backend', 'counters'))
+
+
+def test_full_disk():
+    if not os.path.exists('/dev/full'):
+        raise Skip('no /dev/full')
+    import subprocess
+    from tap import KVREPLAY
+    with open('/dev/full', 'w') as full:
+        for args in (['list', 'routes'], ['simulate', '--arrivals', 'poisson:rate=3', '--lengths',
+                                          'fixed:prompt=100,output=50', '--requests', '9', '--json']):
+            p = subprocess.run([KVREPLAY, *args], stdout=full, stderr=subprocess.PIPE)
+            assert p.returncode == 1, (args, p.returncode, p.stderr)
+
+
+def test_missing_gnuplot():
+    """Everything but the pictures is there, and the error names the package."""
+    log(HEAD + ROW * 3)
+    status, out, err = run('run', 'log.csv', '--out', 'o', '--backend', 'counters', '--quiet',
+                           env={'PATH': '/nonexistent'})
+    assert status == 1 and 'gnuplot' in err, (status, err)
+    for name in ('scenario.ini', 'requests.csv', 'steps.kvsteps', 'replay.csv', 'summary.json'):
+        assert os.path.exists(os.path.join('o', name)), name
+    left = [n for _, _, names in os.walk('o') for n in names if n.endswith('.part')]
+    assert left == [], left
+
+
+def test_wrong_choices_name_what_is_there():
+    fails(2, 'vllm-v1', args=('simulate', log(HEAD + ROW), '--scheduler', 'vlm-v1'))
+    fails(2, 'budget', args=('simulate', log(HEAD + ROW), '--scheduler', 'vllm-v1:bugdet=3'))
+    fails(2, 'linear', args=('simulate', log(HEAD + ROW), '--clock', 'linar'))
+    fails(2, 'page-size', '12', args=('simulate', log(HEAD + ROW), '--page-size', '12'))
+    fails(2, 'pool-pages', args=('simulate', log(HEAD + ROW), '--pool-pages', '0'))
+    fails(2, 'no-such', args=('simulate', '--no-such'))
+    fails(2, args=('simulate',))
+
+
+def test_unknown_command():
+    status, _, err = run('rum')
+    assert status == 2 and 'rum' in err and 'replay' in err
+
+
+def test_scenario_file_errors_name_the_line():
+    log('[engine]\npage-size=16\npool_pages=3\n', 's.ini')
+    fails(2, 's.ini:3', 'pool_pages', args=('simulate', 's.ini'))
+    log('[motor]\nx=1\n', 's.ini')
+    fails(2, 's.ini:1', 'motor', args=('simulate', 's.ini'))
+    log('nonsense\n', 's.ini')
+    fails(2, 's.ini', args=('simulate', 's.ini'))
+
+
+sys.exit(main(globals()))

@@ -1,0 +1,108 @@
+"""kvreplay run: the whole main job on a small log."""
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from tap import KVREPLAY, Skip, fails, main, ok, run
+
+ARGS = ('--arrivals', 'poisson:rate=6', '--lengths',
+        'uniform:prompt_min=10,prompt_max=600,output_min=1,output_max=60', '--requests', 60,
+        '--pool-pages', 400)
+FILES = ('scenario.ini', 'requests.csv', 'steps.kvsteps', 'replay.csv', 'summary.json', 'report.html')
+COLUMNS = ('step,start_ns,duration_ns,rows,prefill_tokens,max_len,sum_len,waiting,pages_used,route,chosen,'
+           'launches,merge_launches,copies,memsets,tasks,nonempty_fraction,kv_bytes,kv_bytes_touched,'
+           'merge_state_bytes,merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,'
+           'max_abs_err,mean_abs_err')
+
+
+def test_main_job_leaves_everything():
+    out = ok('run', *ARGS, '--backend', 'cpu', '--execute', 20, '--check-every', 1, '--out', 'o')
+    assert 'backend' in out.splitlines()[0] and 'cpu' in out.splitlines()[0]
+    for name in FILES:
+        assert os.path.getsize(os.path.join('o', name)) > 0, name
+    pictures = os.listdir('o/plots')
+    for end in ('.png', '.svg', '.gp'):
+        assert [p for p in pictures if p.endswith(end)], (end, pictures)
+    summary = json.load(open('o/summary.json'))
+    assert summary['simulate']['requests'] == 60 and summary['replay']['routes']['workqueue']
+    rows = list(csv.DictReader(open('o/replay.csv')))
+    assert open('o/replay.csv').readline().strip() == COLUMNS
+    steps = summary['simulate']['steps']
+    routes = len(summary['replay']['routes'])
+    assert len(rows) == steps * routes
+    checked = [r for r in rows if r['max_abs_err']]
+    assert checked and all(float(r['max_abs_err']) < 2e-3 for r in checked)
+    for step in range(steps):
+        chosen = [r for r in rows[step * routes:(step + 1) * routes] if r['chosen'] == '1']
+        decode = int(rows[step * routes]['rows']) > 0
+        assert len(chosen) == (1 if decode else len(chosen)) , step
+
+
+def test_the_resolved_scenario_gives_the_same_bytes():
+    ok('run', *ARGS, '--backend', 'counters', '--out', 'a', '--no-plots', '--no-report')
+    ok('run', 'a/scenario.ini', '--out', 'b')
+    for name in ('scenario.ini', 'requests.csv', 'steps.kvsteps'):
+        assert open('a/' + name, 'rb').read() == open('b/' + name, 'rb').read(), name
+    strip = lambda p: [{k: v for k, v in r.items() if k not in ('plan_us',)}
+                       for r in csv.DictReader(open(p))]
+    assert strip('a/replay.csv') == strip('b/replay.csv')
+
+
+def test_json_is_one_object():
+    r = json.loads(ok('run', *ARGS, '--backend', 'counters', '--json', '--no-plots', '--no-report',
+                      '--out', 'o'))
+    for key in ('requests', 'finished', 'refused', 'steps', 'row_steps', 'prompt_tokens', 'output_tokens',
+                'recomputed_tokens', 'preemptions', 'duration_s', 'pages_peak', 'pages_end'):
+        assert key in r, key
+    for key in ('ttft', 'itl', 'tpot', 'e2e', 'queue_delay'):
+        assert set(r[key]) >= {'mean', 'p50', 'p90', 'p95', 'p99', 'max'}, key
+    assert r['pages_end'] == 0 and r['requests'] == r['finished']
+
+
+def test_replay_alone():
+    ok('simulate', *ARGS, '--steps', 's.kvsteps')
+    text = ok('replay', 's.kvsteps', '--backend', 'counters', '--csv', '-', '--quiet')
+    assert text.splitlines()[0] == COLUMNS
+    r = json.loads(ok('replay', 's.kvsteps', '--backend', 'counters', '--json', '--splits', 'fixed:s=20'))
+    routes = r['replay']['routes']
+    assert routes['workqueue']['launches_per_step'] == 2
+    assert routes['workqueue-fused']['launches_per_step'] == 1
+    fails(2, args=('replay', 's.kvsteps', '--json', '--csv', '-'))
+
+
+def test_interrupt_keeps_what_is_whole():
+    p = subprocess.Popen([KVREPLAY, 'run', '--arrivals', 'poisson:rate=50', '--lengths',
+                          'fixed:prompt=2000,output=2000', '--requests', '2000', '--pool-pages', '20000',
+                          '--backend', 'cpu', '--execute', 'all', '--out', 'o', '--quiet'],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for _ in range(600):
+        if os.path.exists('o/replay.csv.part') and os.path.getsize('o/replay.csv.part') > 0:
+            break
+        time.sleep(0.05)
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=120)
+    assert p.returncode == 130, (p.returncode, err)
+    assert not os.path.exists('o/replay.csv')
+    text = open('o/replay.csv.part').read()
+    assert text.endswith('\n') and text.splitlines()[0] == COLUMNS
+    width = COLUMNS.count(',')
+    assert all(l.count(',') == width for l in text.splitlines())
+
+
+def test_help_and_lists():
+    commands = ok('--list-commands').split()
+    assert 'run' in commands and 'replay' in commands
+    for c in commands:
+        assert c in ok('--help')
+        assert 'kvreplay ' + c in ok(c, '--help')
+        assert ok('--list-options', c) is not None
+    for kind in (l.split()[0] for l in ok('list').splitlines()):
+        assert ok('list', kind).strip()
+    assert 'gnuplot' in ok('doctor')
+
+
+sys.exit(main(globals()))

@@ -6,6 +6,7 @@ const Command commands[] = {
     {"simulate", cmd_simulate, "workload to steps file and request metrics"},
     {"steps", cmd_steps, "print, check, compare and export steps files"},
     {"replay", cmd_replay, "steps file to measurements on a backend"},
+    {"compare", cmd_compare, "two runs: paired differences by step and request, with intervals"},
     {"plot", cmd_plot, "pictures from recorded runs"},
     {"report", cmd_report, "one self-contained page from a recorded run"},
     {"list", cmd_list, "what is built in: formats, schedulers, routes, policies ..."},

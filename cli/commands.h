@@ -14,6 +14,7 @@ COMMAND(workload);
 COMMAND(simulate);
 COMMAND(steps);
 COMMAND(replay);
+COMMAND(compare);
 COMMAND(plot);
 COMMAND(report);
 COMMAND(list);

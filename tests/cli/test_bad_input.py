@@ -66,7 +66,7 @@ def test_a_missing_file():
 
 def test_a_git_lfs_pointer():
     simulate_fails('version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 52283111\n',
-                   'LFS')
+                   'git-lfs')
 
 
 def small_steps():

@@ -15,7 +15,7 @@ static const char examples[] =
     "\nExamples:\n"
     "  kvreplay run examples/azure-conv-slice.csv\n"
     "  kvreplay run LOG.csv --pool-pages 8000 --backend counters --out my-run\n"
-    "  kvreplay run --arrivals poisson:rate=3 --lengths lognormal:prompt_mean=1000 --requests 2000\n"
+    "  kvreplay run --arrivals poisson:rate=3 --lengths lognormal:prompt=1000,output=200 --requests 2000\n"
     "  kvreplay run my-run/scenario.ini --out again\n";
 
 typedef struct RunOptions {

@@ -21,10 +21,11 @@ static void check(gboolean ok, const char *what, const char *text)
 
 static void check_backends(void)
 {
+    BackendConfig config = {.layers = 1, .tp = 1};
     for (const PluginInfo *const *p = backends; *p != NULL; p++) {
         const BackendOps *ops = (const BackendOps *)(gconstpointer)*p;
         g_autofree char *why = NULL;
-        gboolean ok = ops->available(&why);
+        gboolean ok = ops->available(&config, &why);
         check(ok, ops->info.name, why != NULL ? why : "");
     }
 }

@@ -1,15 +1,40 @@
 /* kvreplay replay: steps file -> measurements on a backend. */
+#include <string.h>
+
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "cli/tables.h"
+#include "plots/perfetto.h"
 
 static const char examples[] =
     "Examples:\n"
     "  kvreplay replay run.kvsteps --backend counters --csv replay.csv\n"
     "  kvreplay replay run.kvsteps --execute 0:2000 --routes single,workqueue --csv -\n"
     "  kvreplay replay run.kvsteps --policy always:route=workqueue --splits fixed:s=20 --json\n";
+
+/* Measured kernels are in the trace where they were written to a file. requests.csv beside the steps
+ * file, as `run` leaves it, gives the waiting. */
+static gboolean write_perfetto(const Scenario *scenario, const char *steps, const char *csv,
+                               const char *out, Progress *progress, GError **error)
+{
+    gint64 from, to;
+    if (!scenario_get_int(scenario, "from", 0, G_MAXINT64, &from, error) ||
+        !scenario_get_int(scenario, "to", 0, G_MAXINT64, &to, error))
+        return FALSE;
+    g_autofree char *folder = g_path_get_dirname(steps);
+    g_autofree char *requests = g_build_filename(folder, "requests.csv", NULL);
+    PerfettoRequest request = {
+        .steps = steps,
+        .requests = g_file_test(requests, G_FILE_TEST_IS_REGULAR) ? requests : NULL,
+        .replay = csv != NULL && strcmp(csv, "-") != 0 ? csv : NULL,
+        .from = (guint64)from,
+        .to = (guint64)to,
+        .out = out,
+    };
+    return perfetto_write(&request, progress, error);
+}
 
 gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error)
 {
@@ -40,7 +65,9 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
     g_autoptr(JsonBuilder) builder = json_builder_new();
     json_builder_begin_object(builder);
     if (!stage_announce_backend(scenario, json || csv != NULL ? stderr : stdout, error) ||
-        !stage_replay(scenario, argv[1], csv, perfetto, progress, builder, error))
+        !stage_replay(scenario, argv[1], csv, progress, builder, error))
+        return FALSE;
+    if (perfetto != NULL && !write_perfetto(scenario, argv[1], csv, perfetto, progress, error))
         return FALSE;
     json_add_program(builder);
     json_builder_end_object(builder);

@@ -183,8 +183,7 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
 }
 
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      const char *perfetto_path, Progress *progress, JsonBuilder *json,
-                      GError **error)
+                      Progress *progress, JsonBuilder *json, GError **error)
 {
     g_autoptr(StepsReader) steps = steps_reader_open(steps_path, error);
     if (steps == NULL)
@@ -217,7 +216,6 @@ gboolean stage_replay(const Scenario *scenario, const char *steps_path, const ch
                     csv_path != NULL ? csv_path : "the result");
         return FALSE;
     }
-    (void)perfetto_path;
     return TRUE;
 }
 

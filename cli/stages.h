@@ -25,8 +25,7 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
 
 /* Steps file -> replay.csv (NULL = none) + result, added as member "replay". */
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      const char *perfetto_path, Progress *progress, JsonBuilder *json,
-                      GError **error);
+                      Progress *progress, JsonBuilder *json, GError **error);
 
 /* Adds "kvreplay": {version, commit}. */
 void json_add_program(JsonBuilder *json);
@@ -35,7 +34,6 @@ char *json_text(JsonBuilder *json);
 gboolean json_print(JsonBuilder *json, GError **error);
 
 void print_sim_result(FILE *out, const SimResult *result);
-/* Text of a member of the JSON object, for tables; "n/a" where absent. */
 gboolean write_text(const char *path, const char *text, GError **error);
 
 #endif

@@ -61,7 +61,7 @@ static gboolean run_stages(Scenario *scenario, const RunPaths *paths, Progress *
         !stage_replay(scenario, paths->steps, paths->replay, progress, json, error))
         return FALSE;
     json_builder_end_object(json);
-    g_autofree char *text = json_text(json);
+    g_autofree char *text = json_builder_text(json);
     return write_text(paths->summary, text, error);
 }
 

@@ -160,6 +160,7 @@ static gboolean replay_numbers(const Scenario *self, ReplayConfig *ret, GError *
     } ints[] = {
         {"repeats", 0, 1000000, offsetof(ReplayConfig, repeats)},
         {"check-every", 0, G_MAXINT32, offsetof(ReplayConfig, check_every)},
+        {"workers", 0, 1000000, offsetof(ReplayConfig, workers)},
         {"threads", 0, 4096, offsetof(ReplayConfig, config.threads)},
         {"layers", 1, 1024, offsetof(ReplayConfig, config.layers)},
         {"device", 0, 1023, offsetof(ReplayConfig, config.device)},

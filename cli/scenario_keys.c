@@ -50,6 +50,7 @@ const ScenarioKey scenario_keys[] = {
     {R, "chosen-only", KEY_FLAG, "no", NULL, "execute only the route the policy chose", NULL, NULL},
     {R, "repeats", KEY_COUNT, "0", "N", "timed repeats of a step; 0 = 1 on a CPU, 5 on a GPU", NULL, NULL},
     {R, "check-every", KEY_COUNT, "0", "K", "compare every K-th executed step with the fp64 reference; 0 = 10", NULL, NULL},
+    {R, "workers", KEY_COUNT, "0", "N", "CTAs at once that plans are made for; 0 = the GPU's, or the profile's on a CPU", NULL, NULL},
     {R, "threads", KEY_COUNT, "0", "N", "CPU engine threads; 0 = all cores", NULL, NULL},
     {R, "layers", KEY_COUNT, "1", "L", "launches that share one plan", NULL, NULL},
     {R, "graphs", KEY_FLAG, "no", NULL, "replay captured CUDA graphs", NULL, NULL},

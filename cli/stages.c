@@ -17,7 +17,7 @@ void json_add_program(JsonBuilder *json)
     json_builder_end_object(json);
 }
 
-char *json_text(JsonBuilder *json)
+char *json_builder_text(JsonBuilder *json)
 {
     g_autoptr(JsonNode) root = json_builder_get_root(json);
     g_autoptr(JsonGenerator) generator = json_generator_new();
@@ -29,7 +29,7 @@ char *json_text(JsonBuilder *json)
 
 gboolean json_print(JsonBuilder *json, GError **error)
 {
-    g_autofree char *text = json_text(json);
+    g_autofree char *text = json_builder_text(json);
     fputs(text, stdout);
     return out_stdout_check(error);
 }

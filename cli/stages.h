@@ -30,7 +30,7 @@ gboolean stage_replay(const Scenario *scenario, const char *steps_path, const ch
 /* Adds "kvreplay": {version, commit}. */
 void json_add_program(JsonBuilder *json);
 /* The finished object as text, indented; ends with a newline. Frees nothing of the builder. */
-char *json_text(JsonBuilder *json);
+char *json_builder_text(JsonBuilder *json);
 gboolean json_print(JsonBuilder *json, GError **error);
 
 void print_sim_result(FILE *out, const SimResult *result);

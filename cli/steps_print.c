@@ -210,7 +210,7 @@ static void totals_json(const StepsHeader *h, const StepsTotals *t, FILE *out)
     json_builder_set_member_name(b, "model");
     json_builder_add_string_value(b, h->model != NULL ? h->model : "");
     json_builder_end_object(b);
-    g_autofree char *text = json_text(b);
+    g_autofree char *text = json_builder_text(b);
     fputs(text, out);
 }
 

@@ -115,9 +115,10 @@ static gboolean cpu_available(const BackendConfig *config, char **ret_why)
     return TRUE;
 }
 
+/* 0: plans are those of the profile's GPU; threads take its tasks in turn. */
 static gint cpu_workers(Backend *base)
 {
-    return attn_cpu_threads(((CpuBackend *)base)->engine);
+    return 0;
 }
 
 static const char *cpu_refuses(Backend *self, const Route *route)

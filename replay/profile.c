@@ -9,26 +9,18 @@
 
 enum { PROFILE_MAX = 16 << 20 };
 
-DeviceProfile *device_profile_guess(gint threads)
+/* The published figures of an RTX 3060: 28 SMs, 302 GB/s measured (arXiv 2606.26666). */
+DeviceProfile *device_profile_guess(void)
 {
     DeviceProfile *self = g_new0(DeviceProfile, 1);
     self->guess = TRUE;
     self->terms = g_array_new(FALSE, TRUE, sizeof(RouteTerm));
     self->learned = g_array_new(FALSE, TRUE, sizeof(LearnedRoute));
-    if (threads > 0) {
-        self->device = g_strdup("a CPU (guess)");
-        self->workers = threads;
-        self->bandwidth = 10e3 * threads;
-        self->launch_us = 10;
-        self->cmin = threads;
-    } else {
-        /* The published figures of an RTX 3060: 28 SMs, 302 GB/s measured (arXiv 2606.26666). */
-        self->device = g_strdup("an RTX 3060-like GPU (guess)");
-        self->workers = 28;
-        self->bandwidth = 302e3;
-        self->launch_us = 4;
-        self->cmin = 28;
-    }
+    self->device = g_strdup("an RTX 3060-like GPU (guess)");
+    self->workers = 28;
+    self->bandwidth = 302e3;
+    self->launch_us = 4;
+    self->cmin = 28;
     self->worker_bandwidth = 3 * self->bandwidth / self->workers;
     return self;
 }
@@ -189,7 +181,7 @@ DeviceProfile *device_profile_read(const char *path, GError **error)
         return NULL;
     }
     JsonObject *top = json_node_get_object(root);
-    g_autoptr(DeviceProfile) self = device_profile_guess(0);
+    g_autoptr(DeviceProfile) self = device_profile_guess();
     self->guess = FALSE;
     Reader r = {path, error, FALSE};
     if (number(&r, top, "kvreplay_profile", 1, "version 1") != 1)

@@ -39,8 +39,8 @@ typedef struct DeviceProfile {
 
 /* NULL + INPUT error naming the file and what is wrong. */
 DeviceProfile *device_profile_read(const char *path, GError **error);
-/* For a CPU with `threads`, or (threads 0) a small GPU. Labelled a guess. */
-DeviceProfile *device_profile_guess(gint threads);
+/* A small GPU, labelled a guess: what is planned for where nothing was measured. */
+DeviceProfile *device_profile_guess(void);
 gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error);
 void device_profile_free(DeviceProfile *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DeviceProfile, device_profile_free)

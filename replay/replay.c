@@ -106,10 +106,12 @@ static gboolean open_backend(Replay *self, GError **error)
     const gint workers = self->ops->workers(self->backend);
     self->profile = self->config->profile != NULL && self->config->profile[0] != '\0'
                         ? device_profile_read(self->config->profile, error)
-                        : device_profile_guess(self->ops == &backend_cpu ? workers : 0);
+                        : device_profile_guess();
     if (self->profile == NULL)
         return FALSE;
-    r->workers = workers > 0 ? workers : self->profile->workers;
+    r->workers = self->config->workers > 0 ? self->config->workers
+                 : workers > 0             ? workers
+                                           : self->profile->workers;
     r->profile = g_strdup(self->profile->device);
     r->profile_guess = self->profile->guess;
     self->repeats =

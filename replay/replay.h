@@ -26,6 +26,8 @@ typedef struct ReplayConfig {
     gboolean chosen_only;         /* execute only the chosen route */
     gint repeats;                 /* >= 5 on a GPU; CPU default 1 */
     gint check_every;             /* 1 = every executed step */
+    gint workers; /* CTAs at once that plans are made for; 0 = the GPU's, or the profile's where the
+                     backend is no GPU: the CPU executes the task lists that the GPU would get */
     BackendConfig config;         /* shape is taken from the steps file */
     char *profile;                /* device profile file; NULL = built-in guess, labelled */
 } ReplayConfig;

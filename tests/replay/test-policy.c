@@ -27,7 +27,7 @@ static void fixture_init(Fixture *f)
     }
     f->step.shape = (AttnShape){32, 8, 128, 16, ATTN_F16, ATTN_HND};
     f->step.workers = 28;
-    f->profile = device_profile_guess(0);
+    f->profile = device_profile_guess();
 }
 
 static Policy *policy_of(Fixture *f, const char *text)

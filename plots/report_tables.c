@@ -192,7 +192,8 @@ static char *step_row(const CsvRows *rows, const int *at, GError **error)
             return NULL;
         cell_count(row, count);
     }
-    cell_text(row, csv_rows_text(rows, at[S_ROUTE]));
+    gboolean idle = strcmp(csv_rows_text(rows, at[S_ROWS]), "0") == 0;
+    cell_text(row, idle ? "" : csv_rows_text(rows, at[S_ROUTE]));
     for (int i = S_LAUNCHES; i < N_S; i++) {
         double value;
         if (!csv_rows_real(rows, at[i], &value, error))

@@ -11,10 +11,11 @@
 static char *read_doc(const char *name)
 {
     g_autofree char *path = g_test_build_filename(G_TEST_DIST, "../../docs", name, NULL);
-    char *text = NULL;
-    if (!g_file_get_contents(path, &text, NULL, NULL))
-        g_error("no %s", path);
-    return text;
+    g_autofree char *text = NULL;
+    g_autoptr(GError) error = NULL;
+    g_file_get_contents(path, &text, NULL, &error);
+    g_assert_no_error(error);
+    return g_steal_pointer(&text);
 }
 
 static void test_pictures(void)

@@ -34,10 +34,10 @@ set xtics 2,4
 set style fill solid 0.85 noborder
 set yrange [0:100]
 set tmargin at screen 0.84
-set bmargin at screen 0.18
-set lmargin at screen 0.14
-set rmargin at screen 0.52
-set ylabel 'share of steps (%)'
+set bmargin at screen 0.21
+set lmargin at screen 0.165
+set rmargin at screen 0.53
+set ylabel 'share of steps (%)' offset 0.8,0
 set xlabel 'decode rows in the step'
 set key at screen 0.56,0.99 center top vertical maxrows 2 width 0
 plot \

@@ -70,6 +70,8 @@ typedef struct BackendOps {
     gint default_repeats;
     /* CTAs (or threads) that run at once, for balanced splits; 0 = take the device profile's. */
     gint (*workers)(Backend *self);
+    /* Streaming read rate measured now, bytes a microsecond; NULL = cannot tell. A second or less. */
+    double (*read_rate)(Backend *self);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */
     const char *(*refuses)(Backend *self, const Route *route);
     gboolean (*begin_step)(Backend *self, const Step *step, const StepRow *rows, guint32 n_rows,

@@ -121,6 +121,19 @@ static gint cpu_workers(Backend *base)
     return 0;
 }
 
+/* Of memory that no cache holds. */
+static double cpu_read_rate(Backend *base)
+{
+    const gsize bytes = (gsize)256 << 20;
+    void *data = reserve(bytes);
+    if (data == NULL)
+        return 0;
+    memset(data, 1, bytes);
+    const double rate = attn_cpu_read_rate(((CpuBackend *)base)->engine, data, (gint64)bytes, 3);
+    munmap(data, bytes);
+    return 1e-6 * rate;
+}
+
 static const char *cpu_refuses(Backend *self, const Route *route)
 {
     return route->ops->kind == ROUTE_PEER ? "a GPU kernel (backend cuda)" : NULL;
@@ -326,6 +339,7 @@ const BackendOps backend_cpu = {
     .create = cpu_create,
     .available = cpu_available,
     .workers = cpu_workers,
+    .read_rate = cpu_read_rate,
     .refuses = cpu_refuses,
     .begin_step = cpu_begin_step,
     .execute = cpu_execute,

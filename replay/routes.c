@@ -70,6 +70,9 @@ PEER(route_flashinfer_batch, "flashinfer-batch", NULL, "FlashInfer's persistent 
 PEER(route_vllm_pa1, "vllm-pa1", NULL, "vLLM's paged attention, no split");
 PEER(route_vllm_pa2, "vllm-pa2", NULL, "vLLM's paged attention, split and reduced");
 PEER(route_xqa, "trtllm-xqa", factor_options, "TensorRT-LLM's XQA decode kernel");
+PEER(route_flashinfer_025, "flashinfer-0.2.5", NULL, "the decode kernel of an older FlashInfer");
+PEER(route_flashinfer_tc_025, "flashinfer-tc-0.2.5", NULL,
+     "the prefill kernel of an older FlashInfer");
 
 const PluginInfo *const routes[] = {
     &route_single.info,
@@ -84,6 +87,8 @@ const PluginInfo *const routes[] = {
     &route_vllm_pa1.info,
     &route_vllm_pa2.info,
     &route_xqa.info,
+    &route_flashinfer_025.info,
+    &route_flashinfer_tc_025.info,
     NULL,
 };
 

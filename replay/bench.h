@@ -1,0 +1,97 @@
+/* Bench: routes and peers cell by cell, on any backend that executes.
+ *
+ * A cell is a batch: how many rows, their lengths (equal, or a published family: bimodal, uniform,
+ * zipf), and a shape. In each cell every route is first checked against the fp64 reference, and
+ * only what is right is timed. In each round every route runs once, another one first each time,
+ * and always on other pages than the run before, so that caches are cold where the pool is larger
+ * than they are. Times are medians over rounds, microseconds; kernel, plan and wall apart
+ * (backend.h).
+ *
+ * A cell or route that cannot be run is a line with the reason, never silence. The read rate that
+ * percentages refer to is measured in the same run.
+ *
+ * Memory: pool of the largest cell of a shape, twice; a cell above `max_bytes` of K and V is left
+ * out with the arithmetic. Errors: USAGE for cells that make no sense, MACHINE from the backend.
+ */
+#ifndef KV_REPLAY_BENCH_H
+#define KV_REPLAY_BENCH_H
+
+#include "base/outfile.h"
+#include "base/progress.h"
+#include "replay/backend.h"
+
+typedef enum { BENCH_EQUAL, BENCH_BIMODAL, BENCH_UNIFORM, BENCH_ZIPF } BenchFamily;
+extern const char *const bench_families[]; /* their names, NULL-ended, in that order */
+
+typedef struct BenchCell {
+    BenchFamily family;
+    gint32 context; /* equal: every row's length; families: 0 */
+    gint32 rows;
+    AttnShape shape;
+} BenchCell;
+
+typedef struct BenchConfig {
+    PluginChoice backend; /* of `backends`; info NULL = auto */
+    PluginChoice splits;  /* of `split_rules` */
+    GPtrArray *routes; /* PluginChoice *; empty = all built-in ones, and the peers that are built */
+    GArray *cells;     /* BenchCell */
+    BackendConfig config; /* shape and pool_pages are the cells' */
+    gint rounds;          /* 0 = 15, on a CPU 3 */
+    gint64 max_bytes;   /* K and V of a cell; 0 = half of what the backend says it has, or 1 GiB */
+    gint64 check_bytes; /* K and V that a check reads: larger cells are checked on their first rows
+                           alone; 0 = 256 MiB */
+} BenchConfig;
+void bench_config_init(BenchConfig *config);
+void bench_config_clear(BenchConfig *config);
+
+/* Adds the product of "len=2k,8k,bimodal;rows=1,4;heads=32:8,8:8;dim=128;page=16;dtype=fp16", keys
+ * in any order, each optional (defaults: len=8k, rows=8, heads=32:8, dim=128, page=16, dtype=fp16,
+ * layout=hnd); or a set by name: "quick" (12 cells), "full" (the grid of docs/results). */
+gboolean bench_add_cells(BenchConfig *config, const char *text, GError **error);
+/* "bimodal_B8", "8K_B4_G8_d64"; what differs from 32:8 heads, d 128, page 16, fp16 is named. */
+char *bench_cell_name(const BenchCell *cell);
+/* lens[cell->rows]; the same for the same seed. */
+void bench_cell_lens(const BenchCell *cell, guint64 seed, gint32 *lens);
+
+typedef struct BenchLine { /* one route in one cell */
+    char *label;
+    gboolean peer;
+    char *note;    /* why it was not timed; NULL = it was */
+    gint launches; /* -1 = not known */
+    double kernel_us, plan_us, wall_us;
+    gint64 merge_state_bytes, upload_bytes;
+    gint checked_rows;
+    double max_abs_err, mean_abs_err;
+} BenchLine;
+
+typedef struct BenchCellResult {
+    BenchCell cell;
+    gint64 kv_bytes;
+    gint32 max_len;
+    char *note;    /* why none was timed; NULL = see the lines */
+    GArray *lines; /* BenchLine */
+} BenchCellResult;
+
+typedef struct BenchResult {
+    const char *backend;
+    char *device;     /* name */
+    JsonNode *about;  /* what the backend says of itself */
+    double read_rate; /* bytes a microsecond, measured; 0 = not known */
+    gint rounds;
+    guint64 seed;
+    gboolean wrong;   /* a route failed its check */
+    GPtrArray *cells; /* BenchCellResult * */
+} BenchResult;
+void bench_result_free(BenchResult *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(BenchResult, bench_result_free)
+
+/* `csv` may be NULL; lines are written cell by cell. After an interruption what was done is in csv,
+ * and the error says so. */
+BenchResult *bench_run(const BenchConfig *config, OutFile *csv, Progress *progress, GError **error);
+/* The terminal's table: a line a cell and route; best of ours, best peer, their ratio. */
+void bench_result_table(const BenchResult *self, GString *out);
+void bench_result_to_json(const BenchResult *self, JsonBuilder *builder);
+/* Kernel time of the fastest peer of the cell, 0 where there is none. */
+double bench_best_peer(const BenchCellResult *cell);
+
+#endif

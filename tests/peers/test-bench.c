@@ -1,0 +1,207 @@
+/* The bench without a GPU: cells as told, lengths as published, a run on the CPU backend, and a
+ * line for whatever cannot be run.
+ */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "replay/bench.h"
+#include "replay/peers_text.h"
+
+static void add(BenchConfig *config, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    bench_add_cells(config, text, &error);
+    g_assert_no_error(error);
+}
+
+static char *name_at(const BenchConfig *config, guint i)
+{
+    return bench_cell_name(&g_array_index(config->cells, BenchCell, i));
+}
+
+static void test_cells(void)
+{
+    BenchConfig config;
+    bench_config_init(&config);
+    add(&config, "rows=1,64; len=2k,bimodal,100; heads=32:8,64:8");
+    g_assert_cmpuint(config.cells->len, ==, 12);
+    static const char *const want[] = {
+        "2K_B1",   "2K_B64",   "bimodal_B1", "bimodal_B64",   "100_B1",
+        "100_B64", "2K_B1_G8", "2K_B64_G8",  "bimodal_B1_G8", "bimodal_B64_G8"};
+    for (guint i = 0; i < G_N_ELEMENTS(want); i++) {
+        g_autofree char *name = name_at(&config, i);
+        g_assert_cmpstr(name, ==, want[i]);
+    }
+    g_assert_cmpint(g_array_index(config.cells, BenchCell, 0).context, ==, 2048);
+    add(&config, "dim=64;page=32;dtype=bf16;layout=nhd");
+    g_autofree char *name = name_at(&config, 12);
+    g_assert_cmpstr(name, ==, "8K_B8_d64_p32_bf16_nhd");
+    g_array_set_size(config.cells, 0);
+    add(&config, "quick");
+    g_assert_cmpuint(config.cells->len, ==, 12);
+    g_array_set_size(config.cells, 0);
+    add(&config, "full");
+    g_assert_cmpuint(config.cells->len, ==, 49 + 3 * 16);
+    bench_config_clear(&config);
+}
+
+static void test_bad_cells(void)
+{
+    static const char *const bad[][2] = {
+        {"len=", "tokens"},         {"len=0", "tokens"},        {"len=gaussian", "bimodal"},
+        {"rows=0", "1 to 4096"},    {"rows=1,,2", "1 to 4096"}, {"heads=32", "KV heads"},
+        {"heads=30:8", "KV heads"}, {"dtype=fp8", "bf16"},      {"width=3", "unknown key"},
+        {"fast", "key=value"},      {"dim=96", "dims 64"},      {"page=24", "powers of two"},
+    };
+    BenchConfig config;
+    bench_config_init(&config);
+    for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(bench_add_cells(&config, bad[i][0], &error));
+        g_assert_error(error, KV_ERROR, KV_ERROR_USAGE);
+        g_assert_nonnull(strstr(error->message, bad[i][1]));
+        g_assert_null(strchr(error->message, '\n'));
+    }
+    bench_config_clear(&config);
+}
+
+/* The published ranges, and the same lengths for the same seed. */
+static void test_lens(void)
+{
+    enum { N = 256 };
+    gint32 a[N], b[N];
+    BenchCell cell = {.family = BENCH_BIMODAL, .rows = N};
+    bench_cell_lens(&cell, 7, a);
+    bench_cell_lens(&cell, 7, b);
+    g_assert_cmpmem(a, sizeof a, b, sizeof b);
+    bench_cell_lens(&cell, 8, b);
+    g_assert_cmpint(memcmp(a, b, sizeof a), !=, 0);
+    for (int i = 0; i < N; i++) {
+        g_assert_cmpint(a[i], >=, i % 4 == 0 ? 24576 : 2048);
+        g_assert_cmpint(a[i], <=, i % 4 == 0 ? 65536 : 12288);
+    }
+    cell.family = BENCH_UNIFORM;
+    bench_cell_lens(&cell, 7, a);
+    for (int i = 0; i < N; i++)
+        g_assert_true(a[i] >= 4096 && a[i] <= 32768);
+    cell.family = BENCH_ZIPF;
+    bench_cell_lens(&cell, 7, a);
+    for (int i = 0; i < N; i++) /* rank 1 and 32: 67584 and 13633, 512 either way */
+        g_assert_true(a[i] >= 13120 && a[i] <= 68097);
+    cell.family = BENCH_EQUAL;
+    cell.context = 99;
+    bench_cell_lens(&cell, 7, a);
+    g_assert_true(a[0] == 99 && a[N - 1] == 99);
+}
+
+static guint lines_of(const char *path)
+{
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    return g_strv_length(lines) - 1; /* ends with a newline */
+}
+
+static BenchResult *run_cpu(BenchConfig *config, OutFile *csv)
+{
+    g_autoptr(GError) error = NULL;
+    config->rounds = 1;
+    config->config.threads = 1;
+    plugin_choice_parse(&config->backend, "backend", backends, "cpu", &error);
+    g_assert_no_error(error);
+    BenchResult *result = bench_run(config, csv, NULL, &error);
+    g_assert_no_error(error);
+    return result;
+}
+
+static void test_run(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("kvreplay-bench-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "bench.csv", NULL);
+    g_autoptr(GError) error = NULL;
+    BenchConfig config;
+    bench_config_init(&config);
+    add(&config, "len=33,200;rows=1,5;heads=4:1;dim=64");
+    add(&config, "len=100;rows=3;heads=2:2;page=32;dtype=bf16;layout=nhd");
+    g_autoptr(OutFile) csv = out_file_new(path, &error);
+    g_assert_no_error(error);
+    g_autoptr(BenchResult) result = run_cpu(&config, csv);
+    g_assert_true(out_file_commit(csv, &error));
+    g_assert_false(result->wrong);
+    g_assert_cmpuint(result->cells->len, ==, 5);
+    g_assert_cmpfloat(result->read_rate, >, 0);
+    for (guint i = 0; i < result->cells->len; i++) {
+        const BenchCellResult *cell = result->cells->pdata[i];
+        g_assert_null(cell->note);
+        g_assert_cmpuint(cell->lines->len, ==, ATTN_ROUTE_MAX);
+        for (guint k = 0; k < cell->lines->len; k++) {
+            const BenchLine *line = &g_array_index(cell->lines, BenchLine, k);
+            g_assert_null(line->note);
+            g_assert_cmpfloat(line->kernel_us, >, 0);
+            g_assert_cmpfloat(line->wall_us, >=, line->kernel_us);
+            g_assert_cmpint(line->checked_rows, ==, cell->cell.rows);
+            g_assert_cmpfloat(line->max_abs_err, >, 0); /* halves are never exact here */
+        }
+    }
+    g_assert_cmpint(((BenchCellResult *)result->cells->pdata[3])->kv_bytes, ==, 5 * 200 * 64 * 4);
+    g_assert_cmpuint(lines_of(path), ==, 1 + 5 * ATTN_ROUTE_MAX);
+    g_autoptr(GString) table = g_string_new(NULL);
+    bench_result_table(result, table);
+    g_assert_nonnull(strstr(table->str, "200_B5"));
+    g_unlink(path);
+    g_rmdir(folder);
+    bench_config_clear(&config);
+}
+
+/* A cell too large for the limit, and a peer on the CPU: lines with the reason. */
+static void test_left_out(void)
+{
+    g_autoptr(GError) error = NULL;
+    PluginChoice single = {0}, peer = {0};
+    BenchConfig config;
+    bench_config_init(&config);
+    config.max_bytes = 1 << 20;
+    add(&config, "len=64,16k;rows=1;heads=4:1;dim=64");
+    plugin_choice_parse(&single, "route", routes, "single", &error);
+    plugin_choice_parse(&peer, "route", routes, "flashinfer-tc:split=2048", &error);
+    g_assert_no_error(error);
+    g_ptr_array_add(config.routes, &single);
+    g_ptr_array_add(config.routes, &peer);
+    g_autoptr(BenchResult) result = run_cpu(&config, NULL);
+    const BenchCellResult *fits = result->cells->pdata[0], *large = result->cells->pdata[1];
+    const BenchLine *line = &g_array_index(fits->lines, BenchLine, 1);
+    g_assert_cmpstr(line->label, ==, "flashinfer-tc:split=2048");
+    g_assert_nonnull(line->note);
+    g_assert_nonnull(large->note);
+    g_assert_nonnull(strstr(large->note, "1024 pages"));
+    g_assert_cmpuint(large->lines->len, ==, 0);
+    g_assert_cmpfloat(bench_best_peer(fits), ==, 0);
+    plugin_choice_clear(&single);
+    plugin_choice_clear(&peer);
+    bench_config_clear(&config);
+}
+
+static void test_doctor(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    const gboolean all = peers_text(text);
+    g_assert_nonnull(strstr(text->str, "trtllm-xqa"));
+    if (all)
+        g_assert_null(peers_fix());
+    else
+        g_assert_nonnull(strstr(peers_fix(), "tools/get-peers"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/bench/cells", test_cells);
+    g_test_add_func("/bench/bad-cells", test_bad_cells);
+    g_test_add_func("/bench/lens", test_lens);
+    g_test_add_func("/bench/run", test_run);
+    g_test_add_func("/bench/left-out", test_left_out);
+    g_test_add_func("/bench/doctor", test_doctor);
+    return g_test_run();
+}

@@ -11,6 +11,7 @@ _kvreplay_kind() {
     --clock) echo clocks ;;
     --backend) echo backends ;;
     --policy) echo policies ;;
+    --splits) echo splits ;;
     --routes | --route | --route-b) echo routes ;;
     --only) echo plots ;;
     esac

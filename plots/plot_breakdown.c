@@ -3,6 +3,16 @@
 
 #include <math.h>
 
+static double longest(const GPtrArray *routes)
+{
+    double max = 0;
+    for (guint i = 0; i < routes->len; i++) {
+        const RouteData *route = g_ptr_array_index(routes, i);
+        max = MAX(max, cell_mean(&route->part[1]));
+    }
+    return max;
+}
+
 static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
 {
     static const char *const parts[] = {"plan", "kernel", "rest of wall"};
@@ -14,24 +24,26 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
             g_ptr_array_add(shown, route);
     }
     guint n = shown->len;
+    gboolean ms = longest(shown) > 5000;
     Picture *p = picture_new(ops->info.name, ops->info.summary, PICTURE_COLUMN, 0.9 + 0.22 * n);
-    picture_note(p, "means over the executed steps of each route, microseconds");
+    picture_note(p, "means over the executed steps of each route");
     guint block = picture_block(p, 1, "mean time of a step",
-                                "place executed_steps plan_us kernel_us rest_us");
+                                ms ? "place executed_steps plan_ms kernel_ms rest_ms"
+                                   : "place executed_steps plan_us kernel_us rest_us");
     for (guint i = 0; i < n; i++) {
         const RouteData *route = g_ptr_array_index(shown, i);
         double row[] = {(double)(n - i), (double)route->part[1].n, 0, 0, 0};
         for (guint k = 0; k < 3; k++)
             if (route->part[k].n > 0)
-                row[2 + k] = cell_mean(&route->part[k]);
+                row[2 + k] = cell_mean(&route->part[k]) * (ms ? 1e-3 : 1);
         picture_row(p, 5, row);
     }
     picture_add(p,
                 "set lmargin at screen 0.27\nset rmargin at screen 0.96\n"
-                "set xlabel 'mean time of a step, one layer (µs)'\nset xrange [0:*]\n"
+                "set xlabel 'mean time of a step (%s)'\nset xrange [0:*]\n"
                 "set yrange [0.4:%u.6]\nset key maxrows 1\nunset ytics\n"
                 "set style fill solid 0.85 noborder\nset ytics noenhanced scale 0 (",
-                n);
+                ms ? "ms" : "µs", n);
     for (guint i = 0; i < n; i++)
         picture_add(p, "%s%s %u", i > 0 ? ", " : "",
                     picture_text(p, ((RouteData *)g_ptr_array_index(shown, i))->name), n - i);

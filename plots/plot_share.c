@@ -70,12 +70,13 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
                  "values from its left edge up to twice that",
                  run->chosen_steps);
     plot_multi_begin(p);
-    picture_add(p, "set logscale x 2\nset format x '%%.0b%%B'\nset xtics 2,4\n"
-                   "set style fill solid 0.85 noborder\nset yrange [0:100]\n"
-                   "set tmargin at screen 0.84\nset bmargin at screen 0.21\n"
-                   "set lmargin at screen 0.165\nset rmargin at screen 0.53\n"
-                   "set ylabel 'share of steps (%%)' offset 0.8,0\nset xlabel 'decode rows in the step'\n"
-                   "set key at screen 0.56,0.99 center top vertical maxrows 2 width 0\n");
+    picture_add(
+        p, "set logscale x 2\nset format x '%%.0b%%B'\nset xtics 2,4\n"
+           "set style fill solid 0.85 noborder\nset yrange [0:100]\n"
+           "set tmargin at screen 0.84\nset bmargin at screen 0.21\n"
+           "set lmargin at screen 0.165\nset rmargin at screen 0.53\n"
+           "set ylabel 'share of steps (%%)' offset 0.8,0\nset xlabel 'decode rows in the step'\n"
+           "set key at screen 0.56,0.99 center top vertical maxrows 2 width 0\n");
     draw(p, run, share_block(p, 1, run, TRUE));
     picture_add(p, "set lmargin at screen 0.59\nset rmargin at screen 0.97\nunset ylabel\n"
                    "set format y ''\nset xlabel 'longest row (tokens)'\nunset key\n");

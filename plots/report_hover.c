@@ -1,8 +1,8 @@
-/* Hovering over a picture: its data and where its axes lie, as JSON for report.js.
+/* Hovering over a picture: its data and where its axes lie, as JSON for report.js: a panel each of
  *
- * {"w":336,"h":317,"panels":[{"px":[x0,x1,y0,y1],"x":[min,max,log],"y":[min,max,log],
- *   "series":[{"label":"workqueue","columns":["time_s","MiB_mean",...],"map":false,
- *              "rows":[[..],..]}]}]}
+ * {"place":[left,right,top,bottom],"x":[min,max,log],"y":[min,max,log],
+ *  "series":[{"label":"workqueue","map":false,"columns":["time_s","MiB_mean",...],
+ *             "rows":[[..],..]}]}
  */
 #include "plots/report_parts.h"
 
@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <json-glib/json-glib.h>
+
 #include "plots/csv_rows.h"
+#include "plots/picture.h"
 
 #define HOVER_ROWS 600 /* of one series; more are thinned evenly */
 
@@ -57,55 +60,54 @@ static GPtrArray *read_blocks(char **lines)
     return blocks;
 }
 
-static void add_number(JsonBuilder *b, double value)
-{
-    if (isfinite(value))
-        json_builder_add_double_value(b, value);
-    else
-        json_builder_add_null_value(b);
-}
-
-static void add_row(JsonBuilder *b, const char *line)
+/* The numbers of a .dat line as they are written there; what is no number is null. */
+static void add_row(GString *json, const char *line)
 {
     g_auto(GStrv) fields = g_strsplit(line, " ", -1);
-    json_builder_begin_array(b);
     for (guint i = 0; fields[i] != NULL; i++) {
-        double value = (double)NAN;
-        if (!csv_parse_real(fields[i], &value))
-            value = (double)NAN;
-        add_number(b, value);
+        double value;
+        g_string_append(json, i > 0 ? "," : "[");
+        g_string_append(json, csv_parse_real(fields[i], &value) ? fields[i] : "null");
     }
-    json_builder_end_array(b);
+    g_string_append_c(json, ']');
 }
 
-static void add_series(JsonBuilder *b, const Block *block)
+static void add_text(GString *json, const char *text)
 {
-    json_builder_begin_object(b);
-    json_builder_set_member_name(b, "label");
-    json_builder_add_string_value(b, block->label);
-    json_builder_set_member_name(b, "map");
-    json_builder_add_boolean_value(b, block->map);
-    json_builder_set_member_name(b, "columns");
-    json_builder_begin_array(b);
-    for (guint i = 0; block->columns != NULL && block->columns[i] != NULL; i++)
-        json_builder_add_string_value(b, block->columns[i]);
-    json_builder_end_array(b);
-    json_builder_set_member_name(b, "rows");
-    json_builder_begin_array(b);
+    g_autoptr(JsonNode) node = json_node_init_string(json_node_alloc(), text);
+    g_autofree char *quoted = json_to_string(node, FALSE);
+    g_string_append(json, quoted);
+}
+
+static void add_series(GString *json, const Block *block)
+{
+    g_string_append(json, "{\"label\":");
+    add_text(json, block->label);
+    g_string_append_printf(json, ",\"map\":%s,\"columns\":[", block->map ? "true" : "false");
+    for (guint i = 0; block->columns != NULL && block->columns[i] != NULL; i++) {
+        g_string_append(json, i > 0 ? "," : "");
+        add_text(json, block->columns[i]);
+    }
+    g_string_append(json, "],\"rows\":[");
     guint stride = block->map ? 1 : block->rows->len / HOVER_ROWS + 1;
-    for (guint i = 0; i < block->rows->len; i += stride)
-        add_row(b, g_ptr_array_index(block->rows, i));
-    json_builder_end_array(b);
-    json_builder_end_object(b);
+    for (guint i = 0, written = 0; i < block->rows->len; i += stride) {
+        const char *line = g_ptr_array_index(block->rows, i);
+        if (block->map && g_str_has_suffix(line, " NaN"))
+            continue; /* an empty cell */
+        g_string_append(json, written++ > 0 ? "," : "");
+        add_row(json, line);
+    }
+    g_string_append(json, "]}");
 }
 
-static void add_range(JsonBuilder *b, const char *name, const double *values, guint n)
+static void add_range(GString *json, const char *name, const double *values, guint n)
 {
-    json_builder_set_member_name(b, name);
-    json_builder_begin_array(b);
-    for (guint i = 0; i < n; i++)
-        add_number(b, values[i]);
-    json_builder_end_array(b);
+    g_string_append_printf(json, "\"%s\":", name);
+    for (guint i = 0; i < n; i++) {
+        g_string_append(json, i > 0 ? "," : "[");
+        append_real(json, values[i]);
+    }
+    g_string_append(json, "],");
 }
 
 /* One line of a .axes file: panel, "xy" flags, then ten numbers. */
@@ -124,7 +126,7 @@ static gboolean parse_axes(const char *line, guint *ret_panel, double v[10], gbo
     return v[4] > 0 && v[5] > 0;
 }
 
-static void add_panel(JsonBuilder *b, const char *line, const GPtrArray *blocks)
+static void add_panel(GString *json, const char *line, const GPtrArray *blocks)
 {
     guint panel;
     double v[10];
@@ -134,19 +136,19 @@ static void add_panel(JsonBuilder *b, const char *line, const GPtrArray *blocks)
     /* Fractions of the picture, from its upper left corner. */
     const double place[] = {v[0] / v[4], v[1] / v[4], 1 - v[3] / v[5], 1 - v[2] / v[5]};
     const double x[] = {v[6], v[7], logs[0]}, y[] = {v[8], v[9], logs[1]};
-    json_builder_begin_object(b);
-    add_range(b, "place", place, 4);
-    add_range(b, "x", x, 3);
-    add_range(b, "y", y, 3);
-    json_builder_set_member_name(b, "series");
-    json_builder_begin_array(b);
-    for (guint i = 0; i < blocks->len; i++) {
+    g_string_append(json, json->len > 1 ? ",{" : "{");
+    add_range(json, "place", place, 4);
+    add_range(json, "x", x, 3);
+    add_range(json, "y", y, 3);
+    g_string_append(json, "\"series\":[");
+    for (guint i = 0, written = 0; i < blocks->len; i++) {
         const Block *block = g_ptr_array_index(blocks, i);
-        if (block->panel == panel)
-            add_series(b, block);
+        if (block->panel != panel)
+            continue;
+        g_string_append(json, written++ > 0 ? "," : "");
+        add_series(json, block);
     }
-    json_builder_end_array(b);
-    json_builder_end_object(b);
+    g_string_append(json, "]}");
 }
 
 static char **read_lines(const char *folder, const char *name, const char *ending)
@@ -163,11 +165,9 @@ char *report_hover_json(const char *folder, const char *name)
     if (data == NULL || axes == NULL)
         return NULL;
     g_autoptr(GPtrArray) blocks = read_blocks(data);
-    g_autoptr(JsonBuilder) b = json_builder_new();
-    json_builder_begin_array(b);
+    GString *json = g_string_new("[");
     for (guint i = 0; axes[i] != NULL; i++)
-        add_panel(b, axes[i], blocks);
-    json_builder_end_array(b);
-    g_autoptr(JsonNode) root = json_builder_get_root(b);
-    return json_to_string(root, FALSE);
+        add_panel(json, axes[i], blocks);
+    g_string_append_c(json, ']');
+    return g_string_free(json, FALSE);
 }

@@ -11,7 +11,7 @@ void report_pictures(GString *page, const RunData *run);
 void report_scenario(GString *page, const RunData *run);
 void report_provenance(GString *page, const RunData *run);
 gboolean report_tables(GString *page, const RunData *run, GError **error);
-/* What hovering needs of plots/NAME.dat and NAME.axes, as one JSON object; NULL where there is
+/* What hovering needs of plots/NAME.dat and NAME.axes, as a JSON array; NULL where there is
  * none. */
 char *report_hover_json(const char *folder, const char *name);
 

@@ -195,9 +195,10 @@ void report_summary(GString *page, const RunData *run)
                "Regret against the fastest executed route", NULL);
     write_latencies(page, run);
     if (run->summary != NULL) {
-        g_autofree char *all = json_to_string(run->summary, TRUE);
+        g_autofree char *path = g_build_filename(run->folder, "summary.json", NULL), *all = NULL;
+        g_file_get_contents(path, &all, NULL, NULL);
         g_string_append(page, "<details><summary>All of summary.json</summary><pre>");
-        html_text(page, all);
+        html_text(page, all != NULL ? all : "");
         g_string_append(page, "</pre></details>\n");
     }
     g_string_append(page, "</section>\n");

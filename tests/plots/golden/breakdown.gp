@@ -29,7 +29,7 @@ set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2
 set style fill transparent solid 0.22 noborder
 set lmargin at screen 0.27
 set rmargin at screen 0.96
-set xlabel 'mean time of a step, one layer (µs)'
+set xlabel 'mean time of a step (µs)'
 set xrange [0:*]
 set yrange [0.4:5.6]
 set key maxrows 1

@@ -11,6 +11,7 @@
 #include "cli/version.h"
 #include "plots/plots.h"
 #include "replay/backend.h"
+#include "replay/peers_text.h"
 
 static const char examples[] = "Example:\n  kvreplay doctor\n";
 
@@ -45,6 +46,14 @@ static void check_machine(void)
     }
 }
 
+static void check_peers(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    gboolean all = peers_text(text);
+    check(all, "peers", all ? "all built" : peers_fix());
+    g_print("%s", text->str);
+}
+
 gboolean cmd_doctor(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_autoptr(GOptionContext) context = command_context(inv, "", examples, NULL);
@@ -57,5 +66,6 @@ gboolean cmd_doctor(const Invocation *inv, int argc, char **argv, GError **error
     g_autofree char *why = NULL;
     g_autofree char *gnuplot = plots_gnuplot_version(&why);
     check(gnuplot != NULL, "gnuplot", gnuplot != NULL ? gnuplot : why);
+    check_peers();
     return TRUE;
 }

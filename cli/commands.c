@@ -6,6 +6,8 @@ const Command commands[] = {
     {"simulate", cmd_simulate, "workload to steps file and request metrics"},
     {"steps", cmd_steps, "print, check, compare and export steps files"},
     {"replay", cmd_replay, "steps file to measurements on a backend"},
+    {"bench", cmd_bench, "kernels and peers cell by cell, correctness first"},
+    {"paper", cmd_paper, "the published PersistentKV experiments"},
     {"compare", cmd_compare, "two runs: paired differences by step and request, with intervals"},
     {"plot", cmd_plot, "pictures from recorded runs"},
     {"report", cmd_report, "one self-contained page from a recorded run"},

@@ -14,6 +14,8 @@ COMMAND(workload);
 COMMAND(simulate);
 COMMAND(steps);
 COMMAND(replay);
+COMMAND(bench);
+COMMAND(paper);
 COMMAND(compare);
 COMMAND(plot);
 COMMAND(report);

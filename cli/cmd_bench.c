@@ -1,0 +1,108 @@
+/* kvreplay bench: kernels and peers cell by cell, correctness first. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/outfile.h"
+#include "cli/commands.h"
+#include "cli/parse.h"
+#include "cli/stages.h"
+#include "replay/bench.h"
+
+static const char examples[] =
+    "Cells are named sets (quick, full) or products:\n"
+    "  len=2k,8k,bimodal,uniform,zipf;rows=1,4,32;heads=32:8,8:8;dim=64,128,256;page=16;dtype=fp16\n"
+    "\nExamples:\n"
+    "  kvreplay bench\n"
+    "  kvreplay bench --cells 'len=8k,bimodal;rows=4,8' --routes workqueue,persistent --csv bench.csv\n"
+    "  kvreplay bench --backend cuda --cells full --csv full.csv\n";
+
+static gboolean bench_config(const Scenario *scenario, const char *cells, gint rounds,
+                             BenchConfig *ret, GError **error)
+{
+    ReplayConfig replay;
+    gboolean ok = scenario_replay_config(scenario, &replay, error);
+    if (ok) {
+        ret->backend = replay.backend;
+        ret->splits = replay.splits;
+        ret->config = replay.config;
+        memset(&replay.backend, 0, sizeof replay.backend); /* moved */
+        memset(&replay.splits, 0, sizeof replay.splits);
+        ret->rounds = rounds;
+        if (scenario_is_given(scenario, "routes")) {
+            GPtrArray *chosen = replay.routes;
+            replay.routes = ret->routes;
+            ret->routes = chosen;
+        }
+        ok = bench_add_cells(ret, cells, error);
+    }
+    replay_config_clear(&replay);
+    return ok;
+}
+
+static gboolean bench_show(const BenchResult *result, gboolean json, gboolean table, GError **error)
+{
+    if (json) {
+        g_autoptr(JsonBuilder) b = json_builder_new();
+        json_builder_begin_object(b);
+        json_add_program(b);
+        bench_result_to_json(result, b);
+        json_builder_end_object(b);
+        if (!json_print(b, error))
+            return FALSE;
+    } else if (table) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        bench_result_table(result, text);
+        fputs(text->str, stdout);
+    }
+    if (result->wrong) {
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
+                    "a route's output differs from the fp64 reference by more than the tolerance");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
+{
+    g_autofree char *cells = NULL, *csv = NULL;
+    gint rounds = 0;
+    gboolean json = FALSE, quiet = FALSE;
+    const GOptionEntry entries[] = {
+        {"cells", 0, 0, G_OPTION_ARG_STRING, &cells, "cells to run (default quick)", "CELLS"},
+        {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "rounds a cell; 0 = 15, on a CPU 3", "N"},
+        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv, "one line per cell and route, '-' for standard output", "FILE"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
+        {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
+        {NULL, 0, 0, 0, NULL, NULL, NULL},
+    };
+    g_autoptr(Scenario) scenario = scenario_new();
+    g_autoptr(GOptionContext) context = command_context(inv, "", examples, entries);
+    scenario_add_options(scenario, context, SCENARIO_REPLAY);
+    ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
+    if (outcome != PARSE_GO)
+        return outcome == PARSE_DONE;
+    if (rounds < 0 || (json && csv != NULL && strcmp(csv, "-") == 0)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    rounds < 0 ? "--rounds: expected 0 or more"
+                               : "--json and --csv - both want standard output");
+        return FALSE;
+    }
+    g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
+    g_autoptr(OutFile) out = NULL;
+    if (csv != NULL && (out = out_file_new(csv, error)) == NULL)
+        return FALSE;
+    BenchConfig config;
+    bench_config_init(&config);
+    g_autoptr(BenchResult) result = NULL;
+    if (bench_config(scenario, cells != NULL ? cells : "quick", rounds, &config, error))
+        result = bench_run(&config, out, progress, error);
+    bench_config_clear(&config);
+    if (result == NULL) {
+        if (out != NULL)
+            out_file_keep(out); /* cells measured so far */
+        return FALSE;
+    }
+    if (out != NULL && !out_file_commit(out, error))
+        return FALSE;
+    return bench_show(result, json, csv == NULL || strcmp(csv, "-") != 0, error);
+}

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/stats.h"
+#include "replay/calibration.h"
 #include "replay/replay_csv.h"
 #include "replay/result.h"
 
@@ -443,6 +444,9 @@ static gboolean execute(Replay *self, const Step *step, const guint *lanes, guin
         lane->execution.wall_us = median_of(samples[i].wall, repeats);
         lane->execution.plan_us = median_of(samples[i].plan, repeats);
         candidate->measured_us = lane->execution.kernel_us;
+        if (self->config->calibration != NULL && lane->totals->counted)
+            calibration_write_row(self->config->calibration, step->index, &self->features,
+                                  candidate, lane->execution.kernel_us / r->executed_layers);
         route_totals_add_execution(lane->totals, r, &lane->execution, candidate->counts.kv_bytes);
         if (!check_launches(self, lane, &candidate->counts, step->index, error))
             return FALSE;
@@ -572,6 +576,8 @@ ReplayResult *replay_run(const ReplayConfig *config, StepsReader *steps, OutFile
     if (!replay_open(&self, error))
         return NULL;
     self.csv = replay_csv_new(csv);
+    if (config->calibration != NULL)
+        calibration_write_header(config->calibration);
     g_autoptr(GError) local = NULL;
     const gboolean done = replay_loop(&self, progress, &local);
     if (!replay_csv_flush(self.csv, done ? &local : NULL) || !done) {

@@ -1,0 +1,43 @@
+/* A calibration table: what every route cost in executed steps, beside the counters that models
+ * see.
+ *
+ * CSV, first line the column names (any order when read; further columns are ignored):
+ *   step,rows,max_len,sum_len,q_heads,kv_heads,head_dim,workers,route,launches,merge_launches,tasks,
+ *   grid_tasks,kv_bytes_touched,longest_tokens,merge_state_bytes,kernel_us
+ * Lines of one step stand together, one a route; kernel_us is of one layer. A replay writes one
+ * (ReplayConfig.calibration); replay/fit.h makes a device profile of one or several.
+ */
+#ifndef KV_REPLAY_CALIBRATION_H
+#define KV_REPLAY_CALIBRATION_H
+
+#include "base/outfile.h"
+#include "replay/policy.h"
+
+typedef struct CalibrationRow {
+    guint64 group; /* rows of one step have the same; numbered on through several tables */
+    guint32 rows;
+    AttnShape shape;
+    gint workers;
+    guint route; /* index into the table's routes */
+    AttnCounts counts;
+    double kernel_us;
+} CalibrationRow;
+
+typedef struct CalibrationTable {
+    GArray *rows;      /* CalibrationRow */
+    GPtrArray *routes; /* char *, in order of appearance */
+    guint64 groups;
+} CalibrationTable;
+
+CalibrationTable *calibration_table_new(void);
+void calibration_table_free(CalibrationTable *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CalibrationTable, calibration_table_free)
+/* Adds a file's rows. INPUT error "FILE:LINE: ..." on anything missing, not a number or negative.
+ */
+gboolean calibration_table_read(CalibrationTable *self, const char *path, GError **error);
+
+void calibration_write_header(OutFile *out);
+void calibration_write_row(OutFile *out, guint64 step, const StepFeatures *features,
+                           const Candidate *candidate, double kernel_us);
+
+#endif

@@ -1,0 +1,220 @@
+#include "replay/fit.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "replay/model.h"
+#include "replay/nnls.h"
+#include "replay/regret.h"
+
+static const CalibrationRow *row_at(const CalibrationTable *table, guint i)
+{
+    return &g_array_index(table->rows, CalibrationRow, i);
+}
+
+/* Best time of each group. */
+static double *best_times(const CalibrationTable *table)
+{
+    double *best = g_new(double, table->groups + 1);
+    for (guint64 g = 0; g < table->groups; g++)
+        best[g] = (double)INFINITY;
+    for (guint i = 0; i < table->rows->len; i++) {
+        const CalibrationRow *r = row_at(table, i);
+        best[r->group] = MIN(best[r->group], r->kernel_us);
+    }
+    return best;
+}
+
+/* Adds a sample on its relative error, times best/T. */
+static void add_sample(Nnls *nnls, double *terms, int n, const CalibrationRow *r, double best)
+{
+    const double by = best / (r->kernel_us * r->kernel_us);
+    for (int i = 0; i < n; i++)
+        terms[i] *= by;
+    nnls_add(nnls, terms, best / r->kernel_us);
+}
+
+/* --- cost: bytes at beta, launches at lambda, a term by route; knee Cmin --- */
+
+static double fit_cost_at(const CalibrationTable *table, const double *best, double cmin,
+                          double *ret)
+{
+    const int n = 2 + (int)table->routes->len;
+    Nnls nnls;
+    nnls_init(&nnls, n);
+    for (guint i = 0; i < table->rows->len; i++) {
+        const CalibrationRow *r = row_at(table, i);
+        const AttnCounts *c = &r->counts;
+        const double bytes = (double)c->kv_bytes_touched;
+        const double least = (double)c->longest_tokens * cmin * 4.0 * r->shape.head_dim;
+        double terms[NNLS_MAX] = {MAX(bytes, least) + 2 * (double)c->merge_state_bytes,
+                                  c->launches};
+        terms[2 + r->route] = 1;
+        add_sample(&nnls, terms, n, r, best[r->group]);
+    }
+    return nnls_solve(&nnls, ret);
+}
+
+static void fit_cost(const CalibrationTable *table, const double *best, DeviceProfile *profile)
+{
+    double x[NNLS_MAX], least = (double)INFINITY, cmin = 1;
+    for (int k = 0; k <= 60; k++) { /* 1 .. 4 times the workers */
+        const double at = pow(4.0 * profile->workers, k / 60.0);
+        const double left = fit_cost_at(table, best, at, x);
+        if (left < least) {
+            least = left;
+            cmin = at;
+        }
+    }
+    fit_cost_at(table, best, cmin, x);
+    profile->cmin = cmin;
+    if (x[0] > 0)
+        profile->bandwidth = 1 / x[0];
+    profile->launch_us = x[1];
+    for (guint i = 0; i < table->routes->len; i++) {
+        const RouteTerm term = {g_strdup(table->routes->pdata[i]), x[2 + i]};
+        g_array_append_val(profile->terms, term);
+    }
+}
+
+/* --- learned: by route; knee r, shared by all --- */
+
+static double fit_learned_at(const CalibrationTable *table, const double *best,
+                             const DeviceProfile *profile, guint route, double ret[MODEL_TERMS])
+{
+    Nnls nnls;
+    nnls_init(&nnls, MODEL_TERMS);
+    for (guint i = 0; i < table->rows->len; i++) {
+        const CalibrationRow *r = row_at(table, i);
+        if (r->route != route)
+            continue;
+        double terms[NNLS_MAX];
+        model_terms(terms, profile, &r->shape, r->workers, &r->counts);
+        add_sample(&nnls, terms, MODEL_TERMS, r, best[r->group]);
+    }
+    return nnls_solve(&nnls, ret);
+}
+
+static void fit_learned(const CalibrationTable *table, const double *best, DeviceProfile *profile)
+{
+    double x[MODEL_TERMS], least = (double)INFINITY, chosen = profile->worker_bandwidth;
+    for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
+        profile->worker_bandwidth = profile->bandwidth / profile->workers * 0.5 * pow(16, k / 60.0);
+        double left = 0;
+        for (guint i = 0; i < table->routes->len; i++)
+            left += fit_learned_at(table, best, profile, i, x);
+        if (left < least) {
+            least = left;
+            chosen = profile->worker_bandwidth;
+        }
+    }
+    profile->worker_bandwidth = chosen;
+    profile->has_learned = TRUE;
+    for (guint i = 0; i < table->routes->len; i++) {
+        fit_learned_at(table, best, profile, i, x);
+        const LearnedRoute route = {g_strdup(table->routes->pdata[i]),
+                                    x[MODEL_FIXED],
+                                    x[MODEL_LAUNCH],
+                                    x[MODEL_STREAM],
+                                    x[MODEL_MERGE],
+                                    x[MODEL_WAVE]};
+        g_array_append_val(profile->learned, route);
+    }
+}
+
+DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, GError **error)
+{
+    if (table->groups < 3 || table->routes->len + 2 > NNLS_MAX) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "calibration table of %" G_GUINT64_FORMAT
+                    " steps and %u routes: a fit needs at "
+                    "least 3 steps and at most %d routes",
+                    table->groups, table->routes->len, NNLS_MAX - 2);
+        return NULL;
+    }
+    g_autofree double *best = best_times(table);
+    DeviceProfile *self = device_profile_guess();
+    self->guess = FALSE;
+    g_free(self->device);
+    self->device = g_strdup(device);
+    self->workers = row_at(table, 0)->workers;
+    fit_cost(table, best, self);
+    fit_learned(table, best, self);
+    return self;
+}
+
+/* --- judging --- */
+
+static double predict(const DeviceProfile *profile, const CalibrationTable *table,
+                      const CalibrationRow *r, FitModel model)
+{
+    const char *name = table->routes->pdata[r->route];
+    if (model == FIT_COST) {
+        const Route route = {.label = (char *)name};
+        const Candidate candidate = {.route = &route, .counts = r->counts};
+        return model_cost(profile, &r->shape, &candidate);
+    }
+    const LearnedRoute *learned = device_profile_learned(profile, name);
+    if (learned == NULL)
+        return (double)INFINITY;
+    double terms[MODEL_TERMS];
+    model_terms(terms, profile, &r->shape, r->workers, &r->counts);
+    return model_learned(learned, terms);
+}
+
+typedef struct Group { /* the samples of one step */
+    double predicted, chosen_us, best_us;
+} Group;
+
+static Group *decide(const DeviceProfile *profile, const CalibrationTable *table, FitModel model,
+                     GArray *errors)
+{
+    Group *group = g_new(Group, table->groups + 1);
+    for (guint64 g = 0; g < table->groups; g++)
+        group[g] = (Group){(double)INFINITY, (double)NAN, (double)INFINITY};
+    for (guint i = 0; i < table->rows->len; i++) {
+        const CalibrationRow *r = row_at(table, i);
+        Group *g = &group[r->group];
+        const double us = predict(profile, table, r, model);
+        g->best_us = MIN(g->best_us, r->kernel_us);
+        if (us < g->predicted) {
+            g->predicted = us;
+            g->chosen_us = r->kernel_us;
+        }
+        const double error = fabs(us / r->kernel_us - 1);
+        if (isfinite(error))
+            g_array_append_val(errors, error);
+    }
+    return group;
+}
+
+FitJudgement fit_judge(const DeviceProfile *profile, const CalibrationTable *table, FitModel model)
+{
+    g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autofree Group *group = decide(profile, table, model, errors);
+    g_autoptr(RegretLog) log = regret_log_new(2, 1);
+    FitJudgement ret = {0};
+    for (guint64 g = 0; g < table->groups; g++) {
+        const double us[2] = {group[g].chosen_us, group[g].best_us};
+        if (isnan(us[0]))
+            continue;
+        regret_log_add(log, us, 0);
+        ret.best_share += us[0] == us[1];
+    }
+    if (regret_log_steps(log) == 0)
+        return ret;
+    const Regret regret = regret_log_summary(log);
+    ret.steps = regret.steps;
+    ret.regret_mean = regret.mean.value;
+    ret.regret_low95 = regret.mean.low;
+    ret.regret_high95 = regret.mean.high;
+    ret.regret_p99 = regret.p99;
+    ret.regret_worst = regret.worst;
+    ret.best_share /= (double)ret.steps;
+    double *e = (double *)(void *)errors->data;
+    sort_doubles(e, errors->len);
+    ret.error_p50 = quantile_linear(e, errors->len, 0.5);
+    ret.error_p95 = quantile_linear(e, errors->len, 0.95);
+    return ret;
+}

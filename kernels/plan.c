@@ -100,6 +100,27 @@ static int32_t add_splits(AttnPlan *plan, int32_t row, int32_t head, int32_t len
     return slot;
 }
 
+/* All KV heads of a row are cut alike: the first is worked out, the others are its copies. */
+static int32_t add_row(AttnPlan *plan, int32_t heads, int32_t row, int32_t len, int32_t unit,
+                       int32_t padded, int32_t asked, int32_t width, bool neutral, int32_t slot)
+{
+    const int32_t first_task = plan->n_tasks, first_slot = slot;
+    const int32_t merges = plan->n_merges;
+    slot = add_splits(plan, row, 0, len, unit, padded, asked, width, neutral, slot);
+    const int32_t n = plan->n_tasks - first_task, slots = slot - first_slot;
+    for (int32_t h = 1; h < heads; h++) {
+        const AttnTask *from = &plan->tasks[first_task];
+        AttnTask *to = &plan->tasks[plan->n_tasks];
+        for (int32_t i = 0; i < n; i++)
+            to[i] = (AttnTask){row, h, from[i].begin, from[i].end,
+                               slots > 0 ? from[i].slot + h * slots : -1};
+        plan->n_tasks += n;
+        if (plan->n_merges > merges)
+            plan->merges[plan->n_merges++] = (AttnMerge){row, h, first_slot + h * slots, slots};
+    }
+    return first_slot + heads * slots;
+}
+
 static void add_launch(AttnPlan *plan, AttnLaunchKind kind, int32_t first, int32_t end,
                        int32_t length)
 {
@@ -117,9 +138,8 @@ static void build_rows(AttnPlan *plan, const AttnShape *shape, const int32_t *le
     for (int32_t r = 0; r < plan->rows; r++) {
         const int32_t units = (int32_t)div_up(lens[r], unit);
         const int32_t asked = split_asked(config, chunk, units);
-        for (int32_t h = 0; h < shape->kv_heads; h++)
-            slot = add_splits(plan, r, h, lens[r], unit, units, asked,
-                              neutral ? plan->max_splits : asked, neutral, slot);
+        slot = add_row(plan, shape->kv_heads, r, lens[r], unit, units, asked,
+                       neutral ? plan->max_splits : asked, neutral, slot);
     }
     if (config->route == ATTN_WORKQUEUE_FUSED) {
         add_launch(plan, ATTN_LAUNCH_FUSED, 0, plan->n_tasks, 0);
@@ -153,8 +173,8 @@ static bool build_buckets(AttnPlan *plan, const AttnShape *shape, const int32_t 
         const int32_t first_task = plan->n_tasks, first_merge = plan->n_merges;
         for (int32_t i = 0; i < bucket->rows; i++) {
             const int32_t r = set.order[bucket->first + i];
-            for (int32_t h = 0; h < shape->kv_heads; h++)
-                slot = add_splits(plan, r, h, lens[r], unit, padded, asked, asked, false, slot);
+            slot =
+                add_row(plan, shape->kv_heads, r, lens[r], unit, padded, asked, asked, false, slot);
         }
         add_launch(plan, ATTN_LAUNCH_ATTENTION, first_task, plan->n_tasks, bucket->length);
         if (plan->n_merges > first_merge)

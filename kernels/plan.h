@@ -65,9 +65,9 @@ void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t work
 /* `persistent`, the rule that a device-side planner must repeat. All (row, KV head) pairs with
  * len > 0 are laid end to end, rows first, each as c0 + ceil(len/tile) units: V units in all. N =
  * V / ceil(min_tokens/tile) CTAs, at least 1 and at most `workers`. CTA c owns the units
- * [begin(c), begin(c+1)), begin(c) = c*(V/N) + min(c, V mod N); the first c0 units of a pair are its overhead and hold no
- * tile. A pair that one CTA owns whole is written out by it; of a cut one every CTA that owns at
- * least one tile keeps a state, in CTA order. */
+ * [begin(c), begin(c+1)), begin(c) = c*(V/N) + min(c, V mod N); the first c0 units of a pair are
+ * its overhead and hold no tile. A pair that one CTA owns whole is written out by it; of a cut one
+ * every CTA that owns at least one tile keeps a state, in CTA order. */
 int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape *shape,
                                   int32_t rows, const int32_t *lens, int64_t *ret_units);
 

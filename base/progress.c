@@ -43,18 +43,21 @@ void progress_free(Progress *self)
     g_free(self);
 }
 
+/* In one write, so that the line does not flicker. */
 static void draw(Progress *self, guint64 done, gint64 now)
 {
     double seconds = (double)(now - self->begun) / 1e6;
-    fprintf(stderr, "\r\033[K%s: ", self->what);
+    g_autoptr(GString) line = g_string_new("\r\033[K");
+    g_string_append_printf(line, "%s: ", self->what);
     if (self->total > 0 && done <= self->total) {
         double part = (double)done / (double)self->total;
-        fprintf(stderr, "%.1f %%", 100.0 * part);
+        g_string_append_printf(line, "%.1f %%", 100.0 * part);
         if (part > 0.0 && now - self->begun > RATE_AFTER_US)
-            fprintf(stderr, ", %.0f s left", seconds * (1.0 - part) / part);
+            g_string_append_printf(line, ", %.0f s left", seconds * (1.0 - part) / part);
     } else {
-        fprintf(stderr, "%" G_GUINT64_FORMAT ", %.0f s", done, seconds);
+        g_string_append_printf(line, "%" G_GUINT64_FORMAT ", %.0f s", done, seconds);
     }
+    fputs(line->str, stderr);
     fflush(stderr);
     self->drawn = now;
     self->on_screen = TRUE;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,9 +248,15 @@ static void test_progress_terminal(void)
     progress_end(progress);
     progress_free(progress);
     dup2(saved, STDERR_FILENO);
-    ssize_t n = read(master, text, sizeof text - 1);
-    g_assert_cmpint(n, >, 0);
-    text[n] = '\0';
+    gsize n = 0; /* what was written arrives in pieces, a little later */
+    struct pollfd wait = {.fd = master, .events = POLLIN};
+    do {
+        g_assert_cmpint(poll(&wait, 1, 10000), ==, 1);
+        ssize_t more = read(master, text + n, sizeof text - 1 - n);
+        g_assert_cmpint(more, >, 0);
+        n += (gsize)more;
+        text[n] = '\0';
+    } while (strstr(text, " left\r\033[K") == NULL);
     g_assert_nonnull(strstr(text, "steps: 25.0 %, "));
     g_assert_true(g_str_has_suffix(text, "\r\033[K"));
     close(slave);

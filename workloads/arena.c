@@ -70,16 +70,16 @@ static gsize padded(gsize bytes)
     return (bytes + 7) & ~(gsize)7;
 }
 
-ArenaChunk *arena_keep(Arena *self, Request *request)
+static gsize variable_bytes(const Request *request)
 {
-    gsize keys = request->n_blocks * sizeof(guint64);
     const Observed *seen = request->observed;
-    gsize itl = seen != NULL ? seen->n_itl * sizeof(kv_ns) : 0;
-    gsize need = keys + (seen != NULL ? padded(sizeof(Observed)) + itl : 0);
-    if (need == 0) {
-        request->blocks = NULL;
-        return NULL;
-    }
+    gsize keys = request->n_blocks * sizeof(guint64);
+    return keys + (seen != NULL ? padded(sizeof *seen) + seen->n_itl * sizeof(kv_ns) : 0);
+}
+
+/* Room for `need` bytes, counted as one living piece. */
+static char *take(Arena *self, gsize need)
+{
     if (self->current == NULL || self->current->size - self->current->used < need) {
         ArenaChunk *full = self->current;
         self->current = fresh_chunk(self, need);
@@ -90,16 +90,41 @@ ArenaChunk *arena_keep(Arena *self, Request *request)
     char *p = chunk->data + chunk->used;
     chunk->used += need;
     chunk->living++;
-    if (keys > 0)
-        request->blocks = memcpy(p, request->blocks, keys);
+    return p;
+}
+
+/* Copies the variable parts to `p` and points the request at them. */
+static void copy_variable(Request *request, char *p)
+{
+    gsize keys = request->n_blocks * sizeof(guint64);
+    const Observed *seen = request->observed;
+    request->blocks = keys > 0 ? memcpy(p, request->blocks, keys) : NULL;
     p += keys;
-    if (seen != NULL) {
-        Observed *copy = memcpy(p, seen, sizeof *seen);
-        if (itl > 0)
-            copy->itl = memcpy(p + padded(sizeof *seen), seen->itl, itl);
-        request->observed = copy;
-    }
-    return chunk;
+    if (seen == NULL)
+        return;
+    Observed *copy = memcpy(p, seen, sizeof *seen);
+    if (seen->n_itl > 0)
+        copy->itl = memcpy(p + padded(sizeof *seen), seen->itl, seen->n_itl * sizeof(kv_ns));
+    request->observed = copy;
+}
+
+ArenaChunk *arena_keep(Arena *self, Request *request)
+{
+    gsize need = variable_bytes(request);
+    request->blocks = request->n_blocks > 0 ? request->blocks : NULL;
+    if (need == 0)
+        return NULL;
+    copy_variable(request, take(self, need));
+    return self->current;
+}
+
+const Request *arena_keep_whole(Arena *self, const Request *request, ArenaChunk **ret_chunk)
+{
+    char *p = take(self, padded(sizeof *request) + variable_bytes(request));
+    Request *copy = memcpy(p, request, sizeof *request);
+    copy_variable(copy, p + padded(sizeof *request));
+    *ret_chunk = self->current;
+    return copy;
 }
 
 void arena_release(Arena *self, ArenaChunk *chunk)

@@ -15,6 +15,8 @@ void arena_free(Arena *self);
 /* Points the request's blocks and observation at copies; the chunk they lie in, NULL if it has
  * none. */
 ArenaChunk *arena_keep(Arena *self, Request *request);
+/* The same with a copy of the request itself in front; *ret_chunk is never NULL. */
+const Request *arena_keep_whole(Arena *self, const Request *request, ArenaChunk **ret_chunk);
 void arena_release(Arena *self, ArenaChunk *chunk); /* NULL is fine */
 gsize arena_bytes(const Arena *self);               /* in use, whole chunks */
 

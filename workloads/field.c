@@ -108,16 +108,20 @@ static int two(const char *p)
 /* ".123456789..." at *p: nanoseconds, rounded; moves *p on. */
 static gboolean fraction(const char **p, const char *end, gint64 *ret)
 {
-    gint64 v = 0, scale = 100000000;
-    const char *q = *p + 1;
-    if (q == end || !g_ascii_isdigit(*q))
+    static const gint32 scale[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                   10000,      1000,      100,      10,      1};
+    const char *q = *p + 1, *start = q;
+    gint64 v = 0;
+    guint d;
+    for (; q < end && q - start < 9 && (d = (guint)(*q - '0')) <= 9; q++)
+        v = v * 10 + d;
+    if (q == start)
         return FALSE;
-    for (; q < end && g_ascii_isdigit(*q); q++) {
-        if (scale > 0)
-            v += (*q - '0') * scale;
-        else if (q - *p == 10 && *q >= '5')
-            v += 1;
-        scale /= 10;
+    v *= scale[q - start];
+    if (q < end && q - start == 9 && g_ascii_isdigit(*q)) {
+        v += *q >= '5';
+        while (q < end && g_ascii_isdigit(*q))
+            q++;
     }
     *p = q;
     *ret = v;

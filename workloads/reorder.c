@@ -2,10 +2,14 @@
 
 #include "workloads/arena.h"
 
+/* Most logs have only lengths and arrivals: such a request is kept in these 40 bytes, so that the window
+ * stays in the cache; any other one has its whole Request beside its keys. */
 typedef struct Slot {
-    Request request;
+    kv_ns arrival;
     guint64 order; /* file order */
     ArenaChunk *chunk;
+    const Request *whole; /* NULL = plain */
+    gint32 prompt, output;
 } Slot;
 
 struct Reorder {
@@ -39,8 +43,8 @@ void reorder_free(Reorder *self)
 
 static gboolean before(const Slot *a, const Slot *b)
 {
-    if (a->request.arrival != b->request.arrival)
-        return a->request.arrival < b->request.arrival;
+    if (a->arrival != b->arrival)
+        return a->arrival < b->arrival;
     return a->order < b->order;
 }
 
@@ -82,24 +86,57 @@ static void grow_ring(Reorder *self)
     self->ring_size *= 2;
 }
 
+static gboolean is_plain(const Request *r)
+{
+    return r->sent == r->arrival && r->session == KV_NO_SESSION && r->wait == KV_NS_NONE &&
+           r->deadline == KV_NS_NONE && r->priority == 0 && r->klass == 0 && r->n_blocks == 0 &&
+           r->observed == NULL && r->turn == 0 && r->mark == 0;
+}
+
+static void slot_fill(Reorder *self, Slot *slot, const Request *request)
+{
+    *slot = (Slot){
+        .arrival = request->arrival,
+        .order = self->pushed++,
+        .prompt = request->prompt,
+        .output = request->output,
+    };
+    if (!is_plain(request))
+        slot->whole = arena_keep_whole(self->arena, request, &slot->chunk);
+}
+
+static void slot_take(Reorder *self, const Slot *slot, Request *ret)
+{
+    self->given = slot->chunk;
+    if (slot->whole != NULL) {
+        *ret = *slot->whole;
+        return;
+    }
+    *ret = (Request){
+        .arrival = slot->arrival,
+        .sent = slot->arrival,
+        .prompt = slot->prompt,
+        .output = slot->output,
+        .deadline = KV_NS_NONE,
+        .session = KV_NO_SESSION,
+        .wait = KV_NS_NONE,
+    };
+}
+
 gboolean reorder_push(Reorder *self, const Request *request)
 {
-    const Slot *tail =
-        self->ring_count > 0
-            ? &self->ring[(self->head + self->ring_count - 1) & (self->ring_size - 1)]
-            : NULL;
-    gboolean late = tail != NULL && request->arrival < tail->request.arrival;
+    const Slot *tail = self->ring_count > 0
+                           ? &self->ring[(self->head + self->ring_count - 1) & (self->ring_size - 1)]
+                           : NULL;
+    gboolean late = tail != NULL && request->arrival < tail->arrival;
     if (!late && self->ring_count < REORDER_ROWS) {
         if (self->ring_count == self->ring_size)
             grow_ring(self);
-        Slot *slot = &self->ring[(self->head + self->ring_count++) & (self->ring_size - 1)];
-        slot->request = *request;
-        slot->order = self->pushed++;
-        slot->chunk = arena_keep(self->arena, &slot->request);
+        slot_fill(self, &self->ring[(self->head + self->ring_count++) & (self->ring_size - 1)], request);
         return FALSE;
     }
-    Slot slot = {.request = *request, .order = self->pushed++};
-    slot.chunk = arena_keep(self->arena, &slot.request);
+    Slot slot;
+    slot_fill(self, &slot, request);
     heap_push(self->heap, &slot);
     return late;
 }
@@ -109,17 +146,14 @@ gboolean reorder_pop(Reorder *self, Request *ret)
     arena_release(self->arena, self->given);
     self->given = NULL;
     const Slot *head = self->ring_count > 0 ? &self->ring[self->head] : NULL;
-    if (self->heap->len > 0 &&
-        (head == NULL || before(&g_array_index(self->heap, Slot, 0), head))) {
+    if (self->heap->len > 0 && (head == NULL || before(&g_array_index(self->heap, Slot, 0), head))) {
         Slot slot = heap_pop(self->heap);
-        *ret = slot.request;
-        self->given = slot.chunk;
+        slot_take(self, &slot, ret);
         return TRUE;
     }
     if (head == NULL)
         return FALSE;
-    *ret = head->request;
-    self->given = head->chunk;
+    slot_take(self, head, ret);
     self->head = (self->head + 1) & (self->ring_size - 1);
     self->ring_count--;
     return TRUE;

@@ -11,9 +11,11 @@ struct BlockIds {
     gboolean strict, check_tree;
     gint32 block_tokens;
     BlockRule rule;
-    GArray *keys;  /* guint64 */
-    KeySet *pairs; /* (id, predecessor) seen */
-    KeySet *known; /* ids seen */
+    GArray *keys; /* guint64 */
+    GArray
+        *small; /* guint64 by id: its predecessor + 1, 0 = not seen; ids in use are mostly dense */
+    KeySet *pairs; /* of larger ids: (id, predecessor) seen */
+    KeySet *known; /* ... ids seen */
 };
 
 BlockIds *block_ids_new(Input *input, FormatNotes *notes, gboolean strict, gint32 block_tokens,
@@ -27,6 +29,7 @@ BlockIds *block_ids_new(Input *input, FormatNotes *notes, gboolean strict, gint3
     self->block_tokens = block_tokens;
     self->rule = rule;
     self->keys = g_array_new(FALSE, FALSE, sizeof(guint64));
+    self->small = g_array_new(FALSE, TRUE, sizeof(guint64));
     self->pairs = key_set_new();
     self->known = key_set_new();
     return self;
@@ -37,6 +40,7 @@ void block_ids_free(BlockIds *self)
     if (self == NULL)
         return;
     g_array_unref(self->keys);
+    g_array_unref(self->small);
     key_set_free(self->pairs);
     key_set_free(self->known);
     g_free(self);
@@ -78,13 +82,24 @@ static gboolean check_count(BlockIds *self, const LogRecord *r, gsize *n, GError
                    error);
 }
 
+static gboolean in_tree_small(BlockIds *self, guint64 id, guint64 previous)
+{
+    if (id >= self->small->len)
+        g_array_set_size(self->small,
+                         (guint)MAX(id + 1, MIN(2 * self->small->len, BLOCK_TREE_MAX)));
+    guint64 *known = &g_array_index(self->small, guint64, id);
+    if (*known == 0)
+        *known = previous + 1;
+    return *known == previous + 1;
+}
+
 /* TRUE when the id was never seen behind another one. */
 static gboolean in_tree(BlockIds *self, guint64 id, guint64 previous)
 {
+    if (id < BLOCK_TREE_MAX)
+        return in_tree_small(self, id, previous);
     guint64 pair = key_chain(previous, id);
-    if (key_set_has(self->pairs, pair))
-        return TRUE;
-    if (key_set_count(self->pairs) >= BLOCK_TREE_MAX)
+    if (key_set_has(self->pairs, pair) || key_set_count(self->pairs) >= BLOCK_TREE_MAX)
         return TRUE;
     key_set_add(self->pairs, pair);
     return key_set_add(self->known, id);

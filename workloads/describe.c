@@ -112,6 +112,8 @@ static void add_keys(Collector *c, const Request *r)
     guint full = (guint)MIN((gint64)r->n_blocks, r->prompt / size);
     guint usable = (guint)MIN((gint64)full, (r->prompt - 1) / size);
     guint hits = 0;
+    for (guint i = 0; i < full; i++)
+        key_set_prefetch(c->keys, r->blocks[i]);
     while (hits < usable && key_set_has(c->keys, r->blocks[hits]))
         hits++;
     d->hit_tokens += hits * (guint64)size;

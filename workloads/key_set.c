@@ -70,3 +70,8 @@ guint64 key_set_count(const KeySet *self)
 {
     return self->count;
 }
+
+void key_set_prefetch(const KeySet *self, guint64 key)
+{
+    __builtin_prefetch(&self->slots[key_mix(key) & self->mask]);
+}

@@ -11,6 +11,8 @@ void key_set_free(KeySet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KeySet, key_set_free)
 gboolean key_set_has(const KeySet *self, guint64 key);
 gboolean key_set_add(KeySet *self, guint64 key); /* FALSE = was there */
+/* Has the key's slot brought near; for a batch of lookups that would each wait for memory. */
+void key_set_prefetch(const KeySet *self, guint64 key);
 guint64 key_set_count(const KeySet *self);
 
 /* Mixes 64 bits so that each depends on all (the finaliser of MurmurHash3, Appleby 2011). */

@@ -2,8 +2,8 @@
 
 #include "workloads/arena.h"
 
-/* Most logs have only lengths and arrivals: such a request is kept in these 40 bytes, so that the window
- * stays in the cache; any other one has its whole Request beside its keys. */
+/* Most logs have only lengths and arrivals: such a request is kept in these 40 bytes, so that the
+ * window stays in the cache; any other one has its whole Request beside its keys. */
 typedef struct Slot {
     kv_ns arrival;
     guint64 order; /* file order */
@@ -125,14 +125,16 @@ static void slot_take(Reorder *self, const Slot *slot, Request *ret)
 
 gboolean reorder_push(Reorder *self, const Request *request)
 {
-    const Slot *tail = self->ring_count > 0
-                           ? &self->ring[(self->head + self->ring_count - 1) & (self->ring_size - 1)]
-                           : NULL;
+    const Slot *tail =
+        self->ring_count > 0
+            ? &self->ring[(self->head + self->ring_count - 1) & (self->ring_size - 1)]
+            : NULL;
     gboolean late = tail != NULL && request->arrival < tail->arrival;
     if (!late && self->ring_count < REORDER_ROWS) {
         if (self->ring_count == self->ring_size)
             grow_ring(self);
-        slot_fill(self, &self->ring[(self->head + self->ring_count++) & (self->ring_size - 1)], request);
+        slot_fill(self, &self->ring[(self->head + self->ring_count++) & (self->ring_size - 1)],
+                  request);
         return FALSE;
     }
     Slot slot;
@@ -146,7 +148,8 @@ gboolean reorder_pop(Reorder *self, Request *ret)
     arena_release(self->arena, self->given);
     self->given = NULL;
     const Slot *head = self->ring_count > 0 ? &self->ring[self->head] : NULL;
-    if (self->heap->len > 0 && (head == NULL || before(&g_array_index(self->heap, Slot, 0), head))) {
+    if (self->heap->len > 0 &&
+        (head == NULL || before(&g_array_index(self->heap, Slot, 0), head))) {
         Slot slot = heap_pop(self->heap);
         slot_take(self, &slot, ret);
         return TRUE;

@@ -24,20 +24,43 @@ struct Table {
     GArray *offsets;    /* gsize: ends of its fields in `quoted` */
 };
 
+/* 0x80 in each byte of the word that equals c, 0 in the others. */
+static guint64 equal_bytes(guint64 word, char c)
+{
+    const guint64 low = G_GUINT64_CONSTANT(0x7f7f7f7f7f7f7f7f);
+    guint64 x = word ^ (G_GUINT64_CONSTANT(0x0101010101010101) * (guchar)c);
+    return ~(((x & low) + low) | x | low);
+}
+
+/* Splits in place, eight bytes at a time; stops at the first quote. */
 static void split_plain(Table *self, const char *line, gsize len, gboolean *ret_quote)
 {
-    const char *p = line, *start = line, *end = line + len;
+    const char *start = line, *end = line + len, *p = line;
     guint n = 0, max = self->fields->len;
     Field *fields = (Field *)(gpointer)self->fields->data;
     char delimiter = self->delimiter;
-    for (;; p++) {
+    for (; end - p >= 8; p += 8) {
+        guint64 word;
+        memcpy(&word, p, 8);
+        word = GUINT64_FROM_LE(word);
+        if (G_UNLIKELY(equal_bytes(word, '"') != 0)) {
+            *ret_quote = TRUE;
+            return;
+        }
+        for (guint64 m = equal_bytes(word, delimiter); m != 0; m &= m - 1) {
+            const char *at = p + __builtin_ctzll(m) / 8;
+            if (n < max)
+                fields[n] = (Field){start, (gsize)(at - start)};
+            n++;
+            start = at + 1;
+        }
+    }
+    for (; p <= end; p++) {
         if (p == end || *p == delimiter) {
             if (n < max)
                 fields[n] = (Field){start, (gsize)(p - start)};
             n++;
             start = p + 1;
-            if (p == end)
-                break;
         } else if (*p == '"') {
             *ret_quote = TRUE;
             return;

@@ -2,9 +2,9 @@
  *
  *   bench_workloads [MB]        default 300 MB a format
  *
- * A thread of its own writes the log into a pipe, timestamps running on; the figures are of the reading
- * thread: by its processor time (what one core can do) and by the clock (with the writer beside it).
- * "give out" drains the source, "describe" makes the whole description.
+ * A thread of its own writes the log into a pipe, timestamps running on; the figures are of the
+ * reading thread: by its processor time (what one core can do) and by the clock (with the writer
+ * beside it). "give out" drains the source, "describe" makes the whole description.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -66,7 +66,9 @@ static void mooncake_row(GString *out, guint64 *state, RngStream *rng)
     char number[24];
     guint n = 1 + (guint)rng_below(rng, 30), branch = (guint)rng_below(rng, 4000);
     *state += rng_below(rng, 600);
-    g_string_append_printf(out, "{\"timestamp\": %" G_GUINT64_FORMAT ", \"input_length\": %u, \"output_length\": %u, \"hash_ids\": [0",
+    g_string_append_printf(out,
+                           "{\"timestamp\": %" G_GUINT64_FORMAT
+                           ", \"input_length\": %u, \"output_length\": %u, \"hash_ids\": [0",
                            *state, 512 * n - 100, 1 + branch % 1000);
     for (guint i = 1; i < n; i++) {
         char *end = digits(number, 100000 + branch * 30 + i, 6);
@@ -153,9 +155,11 @@ static gboolean bench(const char *name, gboolean describe, Writer writer)
         return FALSE;
     }
     double mb = (double)writer.bytes / 1e6;
-    printf("%-10s %-9s %8.0f MB %10" G_GUINT64_FORMAT " requests  %7.1f MB/s of one core  %7.1f MB/s by "
+    printf("%-10s %-9s %8.0f MB %10" G_GUINT64_FORMAT
+           " requests  %7.1f MB/s of one core  %7.1f MB/s by "
            "the clock  peak RSS %ld MiB\n",
-           name, describe ? "describe" : "give out", mb, requests, mb / cpu, mb / wall, usage.ru_maxrss / 1024);
+           name, describe ? "describe" : "give out", mb, requests, mb / cpu, mb / wall,
+           usage.ru_maxrss / 1024);
     return TRUE;
 }
 

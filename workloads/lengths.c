@@ -7,7 +7,12 @@
 const PluginInfo *const lengths[] = {
     &lengths_fixed.info,
     &lengths_uniform.info,
+    &lengths_normal.info,
     &lengths_lognormal.info,
+    &lengths_gamma.info,
+    &lengths_zipf.info,
+    &lengths_bimodal.info,
+    &lengths_paper.info,
     &lengths_empirical.info,
     NULL,
 };

@@ -1,6 +1,10 @@
 #include "workloads/sessions.h"
 
+#include "workloads/sessions/talk.h"
+
 const PluginInfo *const session_models[] = {
+    &sessions_chat.info,
+    &sessions_agent.info,
     NULL,
 };
 

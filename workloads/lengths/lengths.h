@@ -7,6 +7,11 @@
 extern const LengthOps lengths_fixed;
 extern const LengthOps lengths_uniform;
 extern const LengthOps lengths_lognormal;
+extern const LengthOps lengths_normal;
+extern const LengthOps lengths_gamma;
+extern const LengthOps lengths_zipf;
+extern const LengthOps lengths_bimodal;
+extern const LengthOps lengths_paper;
 extern const LengthOps lengths_empirical;
 
 #endif

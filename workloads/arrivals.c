@@ -4,8 +4,19 @@
 #include "workloads/users.h"
 
 const PluginInfo *const arrivals[] = {
-    &arrivals_constant.info, &arrivals_poisson.info, &arrivals_gamma.info,
-    &arrivals_weibull.info,  &arrivals_closed.info,  NULL,
+    &arrivals_constant.info,
+    &arrivals_poisson.info,
+    &arrivals_gamma.info,
+    &arrivals_weibull.info,
+    &arrivals_mmpp.info,
+    &arrivals_diurnal.info,
+    &arrivals_steps.info,
+    &arrivals_ramp.info,
+    &arrivals_spike.info,
+    &arrivals_table.info,
+    &arrivals_batch.info,
+    &arrivals_closed.info,
+    NULL,
 };
 
 void arrival_process_free(ArrivalProcess *self)

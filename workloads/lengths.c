@@ -5,16 +5,11 @@
 #include "workloads/lengths/lengths.h"
 
 const PluginInfo *const lengths[] = {
-    &lengths_fixed.info,
-    &lengths_uniform.info,
-    &lengths_normal.info,
-    &lengths_lognormal.info,
-    &lengths_gamma.info,
-    &lengths_zipf.info,
-    &lengths_bimodal.info,
-    &lengths_paper.info,
-    &lengths_empirical.info,
-    NULL,
+    &lengths_fixed.info,     &lengths_uniform.info,
+    &lengths_normal.info,    &lengths_lognormal.info,
+    &lengths_gamma.info,     &lengths_zipf.info,
+    &lengths_bimodal.info,   &lengths_paper.info,
+    &lengths_empirical.info, NULL,
 };
 
 void length_model_free(LengthModel *self)

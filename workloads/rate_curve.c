@@ -6,7 +6,7 @@
 
 typedef struct RateCurve {
     ArrivalProcess base;
-    GArray *points; /* RatePoint */
+    GArray *points;       /* RatePoint */
     double period, shape; /* shape of the unit steps; 0 = even steps */
     guint i;              /* in the segment from point i to i+1 */
     double t;             /* where we are, within the period */

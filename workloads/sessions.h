@@ -19,10 +19,9 @@ typedef struct SessionOps {
     PluginInfo info;
     SessionModel *(*open)(gconstpointer config, guint64 seed, guint32 replication, GError **error);
     /* Fills lengths, session, turn 0, keys of `ret`. */
-    void (*begin)(SessionModel *self, LengthModel *lengths, guint64 session, Request *ret);
+    void (*begin)(SessionModel *self, LengthModel *model, guint64 session, Request *ret);
     /* The turn after `finished`: lengths, turn, wait, keys. FALSE = the session is over. */
-    gboolean (*turn)(SessionModel *self, LengthModel *lengths, const Request *finished,
-                     Request *ret);
+    gboolean (*turn)(SessionModel *self, LengthModel *model, const Request *finished, Request *ret);
     void (*free)(SessionModel *self);
 } SessionOps;
 

@@ -15,7 +15,8 @@ typedef struct Batch {
     guint64 batches;
 } Batch;
 
-static ArrivalProcess *batch_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static ArrivalProcess *batch_open(gconstpointer config, guint64 seed, guint32 replication,
+                                  GError **error)
 {
     Batch *self = g_new0(Batch, 1);
     arrival_process_init(&self->base, &arrivals_batch, seed, replication);
@@ -46,9 +47,12 @@ static int batch_next(ArrivalProcess *base, kv_ns *ret, GError **error)
 }
 
 static const SpecOption batch_options[] = {
-    {"rate", SPEC_REAL, G_STRUCT_OFFSET(BatchConfig, rate), "1", 1e-9, 1e9, NULL, "requests (not batches) a second"},
-    {"size", SPEC_INT, G_STRUCT_OFFSET(BatchConfig, size), "8", 1, 1e9, NULL, "requests in a batch"},
-    {"spacing", SPEC_CHOICE, G_STRUCT_OFFSET(BatchConfig, spacing), "poisson", 0, 0, "poisson|even", "of the batches"},
+    {"rate", SPEC_REAL, G_STRUCT_OFFSET(BatchConfig, rate), "1", 1e-9, 1e9, NULL,
+     "requests (not batches) a second"},
+    {"size", SPEC_INT, G_STRUCT_OFFSET(BatchConfig, size), "8", 1, 1e9, NULL,
+     "requests in a batch"},
+    {"spacing", SPEC_CHOICE, G_STRUCT_OFFSET(BatchConfig, spacing), "poisson", 0, 0, "poisson|even",
+     "of the batches"},
     {NULL},
 };
 

@@ -32,7 +32,8 @@ typedef struct StepsConfig {
     double cv;
 } StepsConfig;
 
-static ArrivalProcess *steps_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static ArrivalProcess *steps_open(gconstpointer config, guint64 seed, guint32 replication,
+                                  GError **error)
 {
     const StepsConfig *c = config;
     double hold = kv_ns_to_seconds(c->hold);
@@ -45,7 +46,8 @@ static ArrivalProcess *steps_open(gconstpointer config, guint64 seed, guint32 re
             continue;
         if (!kv_parse_real(levels[i], &rate)) {
             g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                        "arrivals steps: levels: '%s': expected rates separated by spaces", levels[i]);
+                        "arrivals steps: levels: '%s': expected rates separated by spaces",
+                        levels[i]);
             g_array_unref(points);
             return NULL;
         }
@@ -53,13 +55,17 @@ static ArrivalProcess *steps_open(gconstpointer config, guint64 seed, guint32 re
         add(points, hold * (n + 1), rate);
         n++;
     }
-    return rate_curve_new(&arrivals_steps, points, 0, c->cv, "arrivals steps", seed, replication, error);
+    return rate_curve_new(&arrivals_steps, points, 0, c->cv, "arrivals steps", seed, replication,
+                          error);
 }
 
 static const SpecOption steps_options[] = {
-    {"levels", SPEC_STRING, G_STRUCT_OFFSET(StepsConfig, levels), "1 2 4 8", 0, 0, NULL, "requests a second, one after the other"},
-    {"hold", SPEC_TIME, G_STRUCT_OFFSET(StepsConfig, hold), "60s", 1e-6, 1e9, NULL, "time at each level; the last one stays"},
-    {"cv", SPEC_REAL, G_STRUCT_OFFSET(StepsConfig, cv), "1", 0, 100, NULL, "of the gaps at constant rate; 1 = Poisson"},
+    {"levels", SPEC_STRING, G_STRUCT_OFFSET(StepsConfig, levels), "1 2 4 8", 0, 0, NULL,
+     "requests a second, one after the other"},
+    {"hold", SPEC_TIME, G_STRUCT_OFFSET(StepsConfig, hold), "60s", 1e-6, 1e9, NULL,
+     "time at each level; the last one stays"},
+    {"cv", SPEC_REAL, G_STRUCT_OFFSET(StepsConfig, cv), "1", 0, 100, NULL,
+     "of the gaps at constant rate; 1 = Poisson"},
     {NULL},
 };
 
@@ -77,25 +83,32 @@ typedef struct RampConfig {
     kv_ns over;
 } RampConfig;
 
-static ArrivalProcess *ramp_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static ArrivalProcess *ramp_open(gconstpointer config, guint64 seed, guint32 replication,
+                                 GError **error)
 {
     const RampConfig *c = config;
     GArray *points = new_points();
     add(points, 0, c->from);
     add(points, kv_ns_to_seconds(c->over), c->to);
-    return rate_curve_new(&arrivals_ramp, points, 0, c->cv, "arrivals ramp", seed, replication, error);
+    return rate_curve_new(&arrivals_ramp, points, 0, c->cv, "arrivals ramp", seed, replication,
+                          error);
 }
 
 static const SpecOption ramp_options[] = {
-    {"from", SPEC_REAL, G_STRUCT_OFFSET(RampConfig, from), "0", 0, 1e9, NULL, "requests a second at the start"},
-    {"to", SPEC_REAL, G_STRUCT_OFFSET(RampConfig, to), "10", 0, 1e9, NULL, "... at the end of the ramp and after it"},
-    {"over", SPEC_TIME, G_STRUCT_OFFSET(RampConfig, over), "60s", 1e-6, 1e9, NULL, "length of the ramp"},
-    {"cv", SPEC_REAL, G_STRUCT_OFFSET(RampConfig, cv), "1", 0, 100, NULL, "of the gaps at constant rate; 1 = Poisson"},
+    {"from", SPEC_REAL, G_STRUCT_OFFSET(RampConfig, from), "0", 0, 1e9, NULL,
+     "requests a second at the start"},
+    {"to", SPEC_REAL, G_STRUCT_OFFSET(RampConfig, to), "10", 0, 1e9, NULL,
+     "... at the end of the ramp and after it"},
+    {"over", SPEC_TIME, G_STRUCT_OFFSET(RampConfig, over), "60s", 1e-6, 1e9, NULL,
+     "length of the ramp"},
+    {"cv", SPEC_REAL, G_STRUCT_OFFSET(RampConfig, cv), "1", 0, 100, NULL,
+     "of the gaps at constant rate; 1 = Poisson"},
     {NULL},
 };
 
 const ArrivalOps arrivals_ramp = {
-    .info = {"ramp", "a rate that grows or falls linearly, then stays", ramp_options, sizeof(RampConfig)},
+    .info = {"ramp", "a rate that grows or falls linearly, then stays", ramp_options,
+             sizeof(RampConfig)},
     .open = ramp_open,
     .next = rate_curve_next,
     .free = rate_curve_free,
@@ -108,12 +121,14 @@ typedef struct SpikeConfig {
     kv_ns at, width, every;
 } SpikeConfig;
 
-static ArrivalProcess *spike_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static ArrivalProcess *spike_open(gconstpointer config, guint64 seed, guint32 replication,
+                                  GError **error)
 {
     const SpikeConfig *c = config;
     double at = kv_ns_to_seconds(c->at), width = kv_ns_to_seconds(c->width);
     if (c->every > 0 && c->every < c->at + c->width) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "arrivals spike: expected every >= at + width");
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "arrivals spike: expected every >= at + width");
         return NULL;
     }
     GArray *points = new_points();
@@ -122,22 +137,27 @@ static ArrivalProcess *spike_open(gconstpointer config, guint64 seed, guint32 re
     add(points, at, c->peak);
     add(points, at + width, c->peak);
     add(points, at + width, c->rate);
-    return rate_curve_new(&arrivals_spike, points, kv_ns_to_seconds(c->every), c->cv, "arrivals spike",
-                          seed, replication, error);
+    return rate_curve_new(&arrivals_spike, points, kv_ns_to_seconds(c->every), c->cv,
+                          "arrivals spike", seed, replication, error);
 }
 
 static const SpecOption spike_options[] = {
-    {"rate", SPEC_REAL, G_STRUCT_OFFSET(SpikeConfig, rate), "1", 0, 1e9, NULL, "requests a second between spikes"},
+    {"rate", SPEC_REAL, G_STRUCT_OFFSET(SpikeConfig, rate), "1", 0, 1e9, NULL,
+     "requests a second between spikes"},
     {"peak", SPEC_REAL, G_STRUCT_OFFSET(SpikeConfig, peak), "20", 0, 1e9, NULL, "... in a spike"},
     {"at", SPEC_TIME, G_STRUCT_OFFSET(SpikeConfig, at), "60s", 0, 1e9, NULL, "when it begins"},
-    {"width", SPEC_TIME, G_STRUCT_OFFSET(SpikeConfig, width), "10s", 1e-6, 1e9, NULL, "how long it lasts"},
-    {"every", SPEC_TIME, G_STRUCT_OFFSET(SpikeConfig, every), "0s", 0, 1e9, NULL, "period; 0s = one spike only"},
-    {"cv", SPEC_REAL, G_STRUCT_OFFSET(SpikeConfig, cv), "1", 0, 100, NULL, "of the gaps at constant rate; 1 = Poisson"},
+    {"width", SPEC_TIME, G_STRUCT_OFFSET(SpikeConfig, width), "10s", 1e-6, 1e9, NULL,
+     "how long it lasts"},
+    {"every", SPEC_TIME, G_STRUCT_OFFSET(SpikeConfig, every), "0s", 0, 1e9, NULL,
+     "period; 0s = one spike only"},
+    {"cv", SPEC_REAL, G_STRUCT_OFFSET(SpikeConfig, cv), "1", 0, 100, NULL,
+     "of the gaps at constant rate; 1 = Poisson"},
     {NULL},
 };
 
 const ArrivalOps arrivals_spike = {
-    .info = {"spike", "a base rate with one or periodic spikes", spike_options, sizeof(SpikeConfig)},
+    .info = {"spike", "a base rate with one or periodic spikes", spike_options,
+             sizeof(SpikeConfig)},
     .open = spike_open,
     .next = rate_curve_next,
     .free = rate_curve_free,
@@ -153,7 +173,8 @@ typedef struct TableConfig {
 } TableConfig;
 
 /* "TIME RATE" or "TIME,RATE"; blank lines, '#' lines and a line of names are passed over. */
-static gboolean read_point(const Input *input, char *text, gboolean steps, GArray *points, GError **error)
+static gboolean read_point(const Input *input, char *text, gboolean steps, GArray *points,
+                           GError **error)
 {
     g_strdelimit(g_strstrip(text), ",\t;", ' ');
     if (text[0] == '\0' || text[0] == '#' || (points->len == 0 && g_ascii_isalpha(text[0])))
@@ -171,7 +192,8 @@ static gboolean read_point(const Input *input, char *text, gboolean steps, GArra
     return TRUE;
 }
 
-static ArrivalProcess *table_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static ArrivalProcess *table_open(gconstpointer config, guint64 seed, guint32 replication,
+                                  GError **error)
 {
     const TableConfig *c = config;
     g_autoptr(Input) input = input_open(c->file, error);
@@ -190,15 +212,19 @@ static ArrivalProcess *table_open(gconstpointer config, guint64 seed, guint32 re
         g_array_unref(points);
         return NULL;
     }
-    return rate_curve_new(&arrivals_table, points, kv_ns_to_seconds(c->period), c->cv, c->file, seed,
-                          replication, error);
+    return rate_curve_new(&arrivals_table, points, kv_ns_to_seconds(c->period), c->cv, c->file,
+                          seed, replication, error);
 }
 
 static const SpecOption table_options[] = {
-    {"file", SPEC_STRING, G_STRUCT_OFFSET(TableConfig, file), NULL, 0, 0, NULL, "lines 'TIME RATE'"},
-    {"between", SPEC_CHOICE, G_STRUCT_OFFSET(TableConfig, between), "linear", 0, 0, "linear|steps", "the points"},
-    {"period", SPEC_TIME, G_STRUCT_OFFSET(TableConfig, period), "0s", 0, 1e9, NULL, "the table starts anew after it; 0s = its last rate stays"},
-    {"cv", SPEC_REAL, G_STRUCT_OFFSET(TableConfig, cv), "1", 0, 100, NULL, "of the gaps at constant rate; 1 = Poisson"},
+    {"file", SPEC_STRING, G_STRUCT_OFFSET(TableConfig, file), NULL, 0, 0, NULL,
+     "lines 'TIME RATE'"},
+    {"between", SPEC_CHOICE, G_STRUCT_OFFSET(TableConfig, between), "linear", 0, 0, "linear|steps",
+     "the points"},
+    {"period", SPEC_TIME, G_STRUCT_OFFSET(TableConfig, period), "0s", 0, 1e9, NULL,
+     "the table starts anew after it; 0s = its last rate stays"},
+    {"cv", SPEC_REAL, G_STRUCT_OFFSET(TableConfig, cv), "1", 0, 100, NULL,
+     "of the gaps at constant rate; 1 = Poisson"},
     {NULL},
 };
 

@@ -1,6 +1,6 @@
-/* MMPP: Poisson arrivals whose rate is switched by a two-state Markov chain (Fischer and Meier-Hellstern
- * 1993): `rate_on` for an exponential time of mean `on`, then `rate_off` for one of mean `off`. With
- * rate_off 0 it is the on-off (interrupted Poisson) process of bursts.
+/* MMPP: Poisson arrivals whose rate is switched by a two-state Markov chain (Fischer and
+ * Meier-Hellstern 1993): `rate_on` for an exponential time of mean `on`, then `rate_off` for one of
+ * mean `off`. With rate_off 0 it is the on-off (interrupted Poisson) process of bursts.
  *
  * Mean rate = (rate_on on + rate_off off)/(on + off). The chain begins in its on state.
  */
@@ -20,7 +20,8 @@ typedef struct Mmpp {
     double now, first;
 } Mmpp;
 
-static ArrivalProcess *mmpp_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static ArrivalProcess *mmpp_open(gconstpointer config, guint64 seed, guint32 replication,
+                                 GError **error)
 {
     const MmppConfig *c = config;
     if (c->rate_on <= 0 && c->rate_off <= 0) {
@@ -63,15 +64,20 @@ static int mmpp_next(ArrivalProcess *base, kv_ns *ret, GError **error)
 }
 
 static const SpecOption mmpp_options[] = {
-    {"rate_on", SPEC_REAL, G_STRUCT_OFFSET(MmppConfig, rate_on), "10", 0, 1e9, NULL, "requests a second in a burst"},
-    {"rate_off", SPEC_REAL, G_STRUCT_OFFSET(MmppConfig, rate_off), "0", 0, 1e9, NULL, "... between bursts"},
-    {"on", SPEC_TIME, G_STRUCT_OFFSET(MmppConfig, on), "5s", 1e-6, 1e9, NULL, "mean length of a burst"},
-    {"off", SPEC_TIME, G_STRUCT_OFFSET(MmppConfig, off), "15s", 1e-6, 1e9, NULL, "mean time between bursts"},
+    {"rate_on", SPEC_REAL, G_STRUCT_OFFSET(MmppConfig, rate_on), "10", 0, 1e9, NULL,
+     "requests a second in a burst"},
+    {"rate_off", SPEC_REAL, G_STRUCT_OFFSET(MmppConfig, rate_off), "0", 0, 1e9, NULL,
+     "... between bursts"},
+    {"on", SPEC_TIME, G_STRUCT_OFFSET(MmppConfig, on), "5s", 1e-6, 1e9, NULL,
+     "mean length of a burst"},
+    {"off", SPEC_TIME, G_STRUCT_OFFSET(MmppConfig, off), "15s", 1e-6, 1e9, NULL,
+     "mean time between bursts"},
     {NULL},
 };
 
 const ArrivalOps arrivals_mmpp = {
-    .info = {"mmpp", "bursts: two rates switched by a Markov chain", mmpp_options, sizeof(MmppConfig)},
+    .info = {"mmpp", "bursts: two rates switched by a Markov chain", mmpp_options,
+             sizeof(MmppConfig)},
     .open = mmpp_open,
     .next = mmpp_next,
 };

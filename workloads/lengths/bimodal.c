@@ -1,5 +1,5 @@
-/* Bimodal: with probability `share` a long request, else a short one; each kind's lengths uniform in
- * mean (1 +- spread). A long prompt goes with a long output. */
+/* Bimodal: with probability `share` a long request, else a short one; each kind's lengths uniform
+ * in mean (1 +- spread). A long prompt goes with a long output. */
 #include <math.h>
 
 #include "workloads/lengths/lengths.h"
@@ -14,7 +14,8 @@ typedef struct Bimodal {
     BimodalConfig config;
 } Bimodal;
 
-static LengthModel *bimodal_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static LengthModel *bimodal_open(gconstpointer config, guint64 seed, guint32 replication,
+                                 GError **error)
 {
     Bimodal *self = g_new0(Bimodal, 1);
     length_model_init(&self->base, &lengths_bimodal, seed, replication);
@@ -38,12 +39,18 @@ static void bimodal_next(LengthModel *base, gint32 *ret_prompt, gint32 *ret_outp
 }
 
 static const SpecOption bimodal_options[] = {
-    {"share", SPEC_REAL, G_STRUCT_OFFSET(BimodalConfig, share), "0.25", 0, 1, NULL, "probability of a long request"},
-    {"long_prompt", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, long_prompt), "32768", 1, 1e9, NULL, "its mean prompt"},
-    {"long_output", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, long_output), "256", 1, 1e9, NULL, "its mean output"},
-    {"short_prompt", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, short_prompt), "1024", 1, 1e9, NULL, "a short request's mean prompt"},
-    {"short_output", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, short_output), "128", 1, 1e9, NULL, "its mean output"},
-    {"spread", SPEC_REAL, G_STRUCT_OFFSET(BimodalConfig, spread), "0.5", 0, 1, NULL, "lengths are uniform in mean (1 +- spread)"},
+    {"share", SPEC_REAL, G_STRUCT_OFFSET(BimodalConfig, share), "0.25", 0, 1, NULL,
+     "probability of a long request"},
+    {"long_prompt", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, long_prompt), "32768", 1, 1e9, NULL,
+     "its mean prompt"},
+    {"long_output", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, long_output), "256", 1, 1e9, NULL,
+     "its mean output"},
+    {"short_prompt", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, short_prompt), "1024", 1, 1e9, NULL,
+     "a short request's mean prompt"},
+    {"short_output", SPEC_INT, G_STRUCT_OFFSET(BimodalConfig, short_output), "128", 1, 1e9, NULL,
+     "its mean output"},
+    {"spread", SPEC_REAL, G_STRUCT_OFFSET(BimodalConfig, spread), "0.5", 0, 1, NULL,
+     "lengths are uniform in mean (1 +- spread)"},
     {NULL},
 };
 

@@ -6,11 +6,16 @@ typedef struct ByMean {
 } ByMean;
 
 const SpecOption by_mean_options[] = {
-    {"prompt", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, prompt), "1024", 1, 1e9, NULL, "mean prompt tokens"},
-    {"prompt_cv", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, prompt_cv), "1", 0, 100, NULL, "its coefficient of variation"},
-    {"output", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, output), "128", 1, 1e9, NULL, "mean output tokens"},
-    {"output_cv", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, output_cv), "1", 0, 100, NULL, "its coefficient of variation"},
-    {"max", SPEC_INT, G_STRUCT_OFFSET(ByMeanConfig, max), "131072", 1, 1e9, NULL, "longest; longer draws are cut to it"},
+    {"prompt", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, prompt), "1024", 1, 1e9, NULL,
+     "mean prompt tokens"},
+    {"prompt_cv", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, prompt_cv), "1", 0, 100, NULL,
+     "its coefficient of variation"},
+    {"output", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, output), "128", 1, 1e9, NULL,
+     "mean output tokens"},
+    {"output_cv", SPEC_REAL, G_STRUCT_OFFSET(ByMeanConfig, output_cv), "1", 0, 100, NULL,
+     "its coefficient of variation"},
+    {"max", SPEC_INT, G_STRUCT_OFFSET(ByMeanConfig, max), "131072", 1, 1e9, NULL,
+     "longest; longer draws are cut to it"},
     {NULL},
 };
 

@@ -12,7 +12,8 @@ static void gamma_next(LengthModel *base, gint32 *ret_prompt, gint32 *ret_output
     by_mean_draw(base, draw, ret_prompt, ret_output);
 }
 
-static LengthModel *gamma_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static LengthModel *gamma_open(gconstpointer config, guint64 seed, guint32 replication,
+                               GError **error)
 {
     return by_mean_new(&lengths_gamma, config, seed, replication);
 }

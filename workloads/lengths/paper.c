@@ -12,7 +12,8 @@ typedef struct PaperLengths {
     PaperTrace trace;
 } PaperLengths;
 
-static LengthModel *paper_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static LengthModel *paper_open(gconstpointer config, guint64 seed, guint32 replication,
+                               GError **error)
 {
     const PaperLengthsConfig *c = config;
     PaperLengths *self = g_new0(PaperLengths, 1);

@@ -1,6 +1,6 @@
-/* Zipf: rank k of 1..ranks with probability proportional to k^-s; prompt = largest k^-slope, so that
- * the usual prompt is the largest and the rare ones are short. Output: geometric of a mean (support 1,
- * 2 ...), independent. The cumulative table takes 8 bytes a rank. */
+/* Zipf: rank k of 1..ranks with probability proportional to k^-s; prompt = largest k^-slope, so
+ * that the usual prompt is the largest and the rare ones are short. Output: geometric of a mean
+ * (support 1, 2 ...), independent. The cumulative table takes 8 bytes a rank. */
 #include <math.h>
 
 #include "workloads/lengths/lengths.h"
@@ -16,7 +16,8 @@ typedef struct Zipf {
     double *cumulative; /* [ranks] */
 } Zipf;
 
-static LengthModel *zipf_open(gconstpointer config, guint64 seed, guint32 replication, GError **error)
+static LengthModel *zipf_open(gconstpointer config, guint64 seed, guint32 replication,
+                              GError **error)
 {
     Zipf *self = g_new0(Zipf, 1);
     length_model_init(&self->base, &lengths_zipf, seed, replication);
@@ -56,10 +57,14 @@ static void zipf_next(LengthModel *base, gint32 *ret_prompt, gint32 *ret_output)
 static const SpecOption zipf_options[] = {
     {"exponent", SPEC_REAL, G_STRUCT_OFFSET(ZipfConfig, exponent), "1", 0, 10, NULL, "s of k^-s"},
     {"ranks", SPEC_INT, G_STRUCT_OFFSET(ZipfConfig, ranks), "32", 1, 1e7, NULL, "number of ranks"},
-    {"largest", SPEC_INT, G_STRUCT_OFFSET(ZipfConfig, largest), "32768", 1, 1e9, NULL, "prompt tokens of rank 1"},
-    {"slope", SPEC_REAL, G_STRUCT_OFFSET(ZipfConfig, slope), "0.5", 0, 10, NULL, "prompt of rank k = largest k^-slope"},
-    {"output", SPEC_REAL, G_STRUCT_OFFSET(ZipfConfig, output), "128", 1, 1e9, NULL, "mean output tokens (geometric)"},
-    {"max", SPEC_INT, G_STRUCT_OFFSET(ZipfConfig, max), "131072", 1, 1e9, NULL, "longest; longer draws are cut to it"},
+    {"largest", SPEC_INT, G_STRUCT_OFFSET(ZipfConfig, largest), "32768", 1, 1e9, NULL,
+     "prompt tokens of rank 1"},
+    {"slope", SPEC_REAL, G_STRUCT_OFFSET(ZipfConfig, slope), "0.5", 0, 10, NULL,
+     "prompt of rank k = largest k^-slope"},
+    {"output", SPEC_REAL, G_STRUCT_OFFSET(ZipfConfig, output), "128", 1, 1e9, NULL,
+     "mean output tokens (geometric)"},
+    {"max", SPEC_INT, G_STRUCT_OFFSET(ZipfConfig, max), "131072", 1, 1e9, NULL,
+     "longest; longer draws are cut to it"},
     {NULL},
 };
 

@@ -84,20 +84,22 @@ static void fill_request(const TalkConfig *c, Talk *talk, Request *ret)
 {
     guint k = talk->turn;
     compact(c, talk, talk->prompts[k]);
-    context_keys_append(talk->context, key_chain(talk->seed, (guint64)k << 2 | 1), talk->prompts[k]);
+    context_keys_append(talk->context, key_chain(talk->seed, (guint64)k << 2 | 1),
+                        talk->prompts[k]);
     ret->turn = (gint32)k;
     ret->prompt = (gint32)MIN(context_keys_tokens(talk->context), G_MAXINT32);
     ret->output = talk->outputs[k];
     guint32 full, all;
     context_keys_get(talk->context, &full);
-    context_keys_append(talk->context, key_chain(talk->seed, (guint64)k << 2 | 2), talk->outputs[k]);
+    context_keys_append(talk->context, key_chain(talk->seed, (guint64)k << 2 | 2),
+                        talk->outputs[k]);
     ret->blocks = context_keys_get(talk->context, &all);
     ret->n_blocks = full;
     ret->block_tokens = full > 0 ? (gint32)c->block : 0;
     talk->turn++;
 }
 
-void talk_model_begin(SessionModel *base, LengthModel *lengths, guint64 session, Request *ret)
+void talk_model_begin(SessionModel *base, LengthModel *model, guint64 session, Request *ret)
 {
     TalkModel *self = (TalkModel *)base;
     const TalkConfig *c = &self->config;
@@ -108,17 +110,19 @@ void talk_model_begin(SessionModel *base, LengthModel *lengths, guint64 session,
     talk->prompts = g_new(gint32, talk->turns);
     talk->outputs = g_new(gint32, talk->turns);
     for (guint i = 0; i < talk->turns; i++)
-        length_model_next(lengths, &talk->prompts[i], &talk->outputs[i]);
+        length_model_next(model, &talk->prompts[i], &talk->outputs[i]);
     talk->context = context_keys_new((gint32)c->block);
     guint64 group = rng_below(&talk->rng, (guint64)c->groups);
-    context_keys_append(talk->context, key_chain(key_mix(self->seed ^ 0x73797374656d), group), c->system);
+    context_keys_append(talk->context, key_chain(key_mix(self->seed ^ 0x73797374656d), group),
+                        c->system);
     ret->session = (gint64)session;
     fill_request(c, talk, ret);
     /* Kept until its last request has finished: the request's keys lie in it. */
     g_hash_table_replace(self->talks, g_memdup2(&ret->session, sizeof ret->session), talk);
 }
 
-gboolean talk_model_turn(SessionModel *base, LengthModel *lengths, const Request *finished, Request *ret)
+gboolean talk_model_turn(SessionModel *base, LengthModel *model, const Request *finished,
+                         Request *ret)
 {
     TalkModel *self = (TalkModel *)base;
     Talk *talk = g_hash_table_lookup(self->talks, &finished->session);

@@ -1,11 +1,12 @@
-/* The session models' common part: a context that grows turn by turn, and is cut when it grows too long.
+/* The session models' common part: a context that grows turn by turn, and is cut when it grows too
+ * long.
  *
  * A session has n turns (geometric of mean `turns`, or exactly so many) and one of `groups` system
  * prompts of `system` tokens, which all sessions of the group share. Each turn adds new tokens (the
- * length model's prompt) and the answer (its output) to the context; a request's prompt is the whole
- * context. When that would exceed `limit`, the context is first cut to the system prompt and `keep` of
- * the rest (a summary: new content). All of a session's lengths are drawn when it begins, so they do
- * not depend on how it is served.
+ * length model's prompt) and the answer (its output) to the context; a request's prompt is the
+ * whole context. When that would exceed `limit`, the context is first cut to the system prompt and
+ * `keep` of the rest (a summary: new content). All of a session's lengths are drawn when it begins,
+ * so they do not depend on how it is served.
  */
 #ifndef KV_WORKLOADS_SESSIONS_TALK_H
 #define KV_WORKLOADS_SESSIONS_TALK_H
@@ -22,8 +23,9 @@ typedef struct TalkConfig {
 
 SessionModel *talk_model_new(const SessionOps *ops, const TalkConfig *config, guint64 seed,
                              guint32 replication);
-void talk_model_begin(SessionModel *self, LengthModel *lengths, guint64 session, Request *ret);
-gboolean talk_model_turn(SessionModel *self, LengthModel *lengths, const Request *finished, Request *ret);
+void talk_model_begin(SessionModel *self, LengthModel *model, guint64 session, Request *ret);
+gboolean talk_model_turn(SessionModel *self, LengthModel *model, const Request *finished,
+                         Request *ret);
 void talk_model_free(SessionModel *self);
 
 extern const SessionOps sessions_chat;

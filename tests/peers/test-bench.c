@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "replay/bench.h"
+#include "replay/peer_route.h"
 #include "replay/peers_text.h"
 
 static void add(BenchConfig *config, const char *text)
@@ -194,6 +195,32 @@ static void test_doctor(void)
         g_assert_nonnull(strstr(peers_fix(), "tools/get-peers"));
 }
 
+/* Without peers, or without a device, a peer's route is refused in words, and asking again or going
+ * on all the same changes nothing. */
+static void test_peer_route(void)
+{
+    const AttnShape shape = {32, 8, 128, 16, ATTN_F16, ATTN_HND};
+    AttnPool pool = {.pages = 64};
+    attn_pool_strides(&pool, &shape);
+    g_autoptr(PeerRoutes) peer_routes = peer_routes_new(&shape, &pool, 0, FALSE);
+    const gint32 lens[] = {100}, table[] = {0, 1, 2, 3, 4, 5, 6}, offset[] = {0};
+    const Route route = {.ops = route_find("flashinfer")};
+    const char *why = peer_routes_refuses(peer_routes, &route);
+    if (why == NULL) {
+        g_test_skip("peers are built and there is a device");
+        return;
+    }
+    g_assert_true(peer_routes_refuses(peer_routes, &route) == why);
+    g_autoptr(GError) error = NULL;
+    g_assert_false(peer_routes_tables(peer_routes, &route, 1, lens, table, offset, NULL, &error));
+    g_assert_error(error, KV_ERROR, KV_ERROR_UNSUPPORTED);
+    g_assert_nonnull(strstr(error->message, why));
+    g_assert_cmpint(peer_routes_launches(peer_routes, &route), ==, -1);
+    for (guint i = 0; routes[i] != NULL; i++)
+        if (((const RouteOps *)routes[i])->kind == ROUTE_PEER)
+            g_assert_nonnull(peer_find(routes[i]->name));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -203,5 +230,6 @@ int main(int argc, char **argv)
     g_test_add_func("/bench/run", test_run);
     g_test_add_func("/bench/left-out", test_left_out);
     g_test_add_func("/bench/doctor", test_doctor);
+    g_test_add_func("/bench/peer-route", test_peer_route);
     return g_test_run();
 }

@@ -10,10 +10,12 @@
 
 static const char examples[] =
     "Cells are named sets (quick, full) or products:\n"
-    "  len=2k,8k,bimodal,uniform,zipf;rows=1,4,32;heads=32:8,8:8;dim=64,128,256;page=16;dtype=fp16\n"
+    "  "
+    "len=2k,8k,bimodal,uniform,zipf;rows=1,4,32;heads=32:8,8:8;dim=64,128,256;page=16;dtype=fp16\n"
     "\nExamples:\n"
     "  kvreplay bench\n"
-    "  kvreplay bench --cells 'len=8k,bimodal;rows=4,8' --routes workqueue,persistent --csv bench.csv\n"
+    "  kvreplay bench --cells 'len=8k,bimodal;rows=4,8' --routes workqueue,persistent --csv "
+    "bench.csv\n"
     "  kvreplay bench --backend cuda --cells full --csv full.csv\n";
 
 static gboolean bench_config(const Scenario *scenario, const char *cells, gint rounds,
@@ -70,7 +72,8 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     const GOptionEntry entries[] = {
         {"cells", 0, 0, G_OPTION_ARG_STRING, &cells, "cells to run (default quick)", "CELLS"},
         {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "rounds a cell; 0 = 15, on a CPU 3", "N"},
-        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv, "one line per cell and route, '-' for standard output", "FILE"},
+        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv,
+         "one line per cell and route, '-' for standard output", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},

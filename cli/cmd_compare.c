@@ -12,7 +12,8 @@
 #include "plots/csv_rows.h"
 
 static const char examples[] =
-    "Pairs steps of equal number (the chosen route's line, or --route's) and requests of equal id, and\n"
+    "Pairs steps of equal number (the chosen route's line, or --route's) and requests of equal id, "
+    "and\n"
     "prints the mean of A, of B, and of B - A with a 95 % interval (batch means).\n"
     "\nExamples:\n"
     "  kvreplay compare before after\n"
@@ -23,14 +24,15 @@ static const char examples[] =
 /* A file of both runs: which columns to pair, and what lines take part. */
 typedef struct PairSource {
     const char *file, *key;
-    const char *names[MAX_METRICS];   /* as printed */
+    const char *names[MAX_METRICS]; /* as printed */
     const char *columns[MAX_METRICS];
-    const char *minus[MAX_METRICS];   /* subtracted column; NULL = none */
+    const char *minus[MAX_METRICS]; /* subtracted column; NULL = none */
     double scale[MAX_METRICS];
 } PairSource;
 
 static const PairSource step_source = {
-    "replay.csv", "step",
+    "replay.csv",
+    "step",
     {"duration_ms", "rows", "waiting", "launches", "tasks", "merge_state_mib", "kv_touched_mib",
      "plan_us", "kernel_us", "wall_us"},
     {"duration_ns", "rows", "waiting", "launches", "tasks", "merge_state_bytes", "kv_bytes_touched",
@@ -39,7 +41,8 @@ static const PairSource step_source = {
     {1e-6, 1, 1, 1, 1, 1.0 / (1 << 20), 1.0 / (1 << 20), 1, 1, 1},
 };
 static const PairSource request_source = {
-    "requests.csv", "request_id",
+    "requests.csv",
+    "request_id",
     {"ttft_s", "e2e_s", "queue_delay_s"},
     {"first_token_ns", "finish_ns", "first_scheduled_ns"},
     {"arrival_ns", "arrival_ns", "arrival_ns"},
@@ -54,8 +57,8 @@ typedef struct Side {
     int columns[MAX_METRICS], minus[MAX_METRICS];
 } Side;
 
-static gboolean side_open(Side *side, const char *folder, const PairSource *source, const char *route,
-                          GError **error)
+static gboolean side_open(Side *side, const char *folder, const PairSource *source,
+                          const char *route, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, source->file, NULL);
     side->rows = csv_rows_open(path, error);
@@ -67,7 +70,8 @@ static gboolean side_open(Side *side, const char *folder, const PairSource *sour
     for (int i = 0; source->names[i] != NULL; i++) {
         if (!csv_rows_need(side->rows, &source->columns[i], 1, &side->columns[i], error))
             return FALSE;
-        side->minus[i] = source->minus[i] != NULL ? csv_rows_find(side->rows, source->minus[i]) : -1;
+        side->minus[i] =
+            source->minus[i] != NULL ? csv_rows_find(side->rows, source->minus[i]) : -1;
     }
     return TRUE;
 }
@@ -115,7 +119,8 @@ static gboolean add_pair(Side *a, Side *b, const PairSource *source, Paired *pai
     return TRUE;
 }
 
-static gboolean pair_files(Side *a, Side *b, const PairSource *source, Paired *pairs, GError **error)
+static gboolean pair_files(Side *a, Side *b, const PairSource *source, Paired *pairs,
+                           GError **error)
 {
     gint64 ka = 0, kb = 0;
     int ga = side_next(a, &ka, error), gb = ga < 0 ? -1 : side_next(b, &kb, error);
@@ -188,7 +193,8 @@ gboolean cmd_compare(const Invocation *inv, int argc, char **argv, GError **erro
     g_autofree char *route = NULL, *route_b = NULL;
     gboolean json = FALSE;
     const GOptionEntry entries[] = {
-        {"route", 0, 0, G_OPTION_ARG_STRING, &route, "this route's lines instead of the chosen one's", "NAME"},
+        {"route", 0, 0, G_OPTION_ARG_STRING, &route,
+         "this route's lines instead of the chosen one's", "NAME"},
         {"route-b", 0, 0, G_OPTION_ARG_STRING, &route_b, "another route in B", "NAME"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -202,7 +208,8 @@ gboolean cmd_compare(const Invocation *inv, int argc, char **argv, GError **erro
         return FALSE;
     }
     Paired steps[MAX_METRICS] = {{0}}, requests[MAX_METRICS] = {{0}};
-    if (!compare_files(argv + 1, &step_source, route, route_b != NULL ? route_b : route, steps, error) ||
+    if (!compare_files(argv + 1, &step_source, route, route_b != NULL ? route_b : route, steps,
+                       error) ||
         !compare_files(argv + 1, &request_source, NULL, NULL, requests, error))
         return FALSE;
     if (json) {

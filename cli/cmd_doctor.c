@@ -34,9 +34,9 @@ static void check_backends(void)
 static void check_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    g_autofree char *memory = g_strdup_printf(
-        "%ld cores, %.1f GiB memory", sysconf(_SC_NPROCESSORS_ONLN),
-        (double)pages * (double)page / (1024.0 * 1024.0 * 1024.0));
+    g_autofree char *memory =
+        g_strdup_printf("%ld cores, %.1f GiB memory", sysconf(_SC_NPROCESSORS_ONLN),
+                        (double)pages * (double)page / (1024.0 * 1024.0 * 1024.0));
     check(TRUE, "machine", memory);
     struct statvfs fs;
     if (statvfs(".", &fs) == 0) {

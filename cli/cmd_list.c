@@ -65,6 +65,7 @@ gboolean cmd_list(const Invocation *inv, int argc, char **argv, GError **error)
             print_plugin(*p, names);
         return TRUE;
     }
-    g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "no kind '%s' (kvreplay list names them)", argv[1]);
+    g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "no kind '%s' (kvreplay list names them)",
+                argv[1]);
     return FALSE;
 }

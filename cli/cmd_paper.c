@@ -87,14 +87,20 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_auto(PaperOptions) o = {.max_active = 8, .seed = 20260623, .steps = -1};
     const GOptionEntry entries[] = {
-        {"counters", 0, 0, G_OPTION_ARG_NONE, &o.counters, "scheduler-derived figures, exact, without a GPU", NULL},
-        {"trace", 0, 0, G_OPTION_ARG_STRING, &o.trace, "bucketed, homogeneous, bimodal, uniform or zipf (default all published)", "NAME"},
+        {"counters", 0, 0, G_OPTION_ARG_NONE, &o.counters,
+         "scheduler-derived figures, exact, without a GPU", NULL},
+        {"trace", 0, 0, G_OPTION_ARG_STRING, &o.trace,
+         "bucketed, homogeneous, bimodal, uniform or zipf (default all published)", "NAME"},
         {"max-active", 0, 0, G_OPTION_ARG_INT64, &o.max_active, "row slots (default 8)", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &o.seed, "seed of the trace (default 20260623)", "N"},
-        {"requests", 0, 0, G_OPTION_ARG_INT64, &o.requests, "requests instead of the published number", "N"},
-        {"steps", 0, 0, G_OPTION_ARG_INT64, &o.steps, "steps instead of the published number; 0 = all", "N"},
-        {"splits", 0, 0, G_OPTION_ARG_STRING, &o.splits, "splits a row: N, or buckets=N,workqueue=N", "S"},
-        {"steps-file", 0, 0, G_OPTION_ARG_FILENAME, &o.steps_file, "write the steps here, for replay (with --trace)", "FILE"},
+        {"requests", 0, 0, G_OPTION_ARG_INT64, &o.requests,
+         "requests instead of the published number", "N"},
+        {"steps", 0, 0, G_OPTION_ARG_INT64, &o.steps,
+         "steps instead of the published number; 0 = all", "N"},
+        {"splits", 0, 0, G_OPTION_ARG_STRING, &o.splits,
+         "splits a row: N, or buckets=N,workqueue=N", "S"},
+        {"steps-file", 0, 0, G_OPTION_ARG_FILENAME, &o.steps_file,
+         "write the steps here, for replay (with --trace)", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "print one JSON object (with --trace)", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
@@ -109,7 +115,8 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
     if (o.trace != NULL)
         return one_experiment(&o, o.trace, o.max_active, error);
     if (o.json || o.steps_file != NULL) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--json and --steps-file want one experiment: --trace NAME");
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "--json and --steps-file want one experiment: --trace NAME");
         return FALSE;
     }
     for (const PaperPreset *p = paper_presets; p->trace != NULL; p++)

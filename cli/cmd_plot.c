@@ -18,10 +18,12 @@ gboolean cmd_plot(const Invocation *inv, int argc, char **argv, GError **error)
     g_autofree char *out = NULL, *only = NULL;
     gboolean terminal = FALSE, scripts = FALSE, quiet = FALSE;
     const GOptionEntry entries[] = {
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &out, "folder for the pictures (default RUN/plots)", "DIR"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &out, "folder for the pictures (default RUN/plots)",
+         "DIR"},
         {"only", 0, 0, G_OPTION_ARG_STRING, &only, "one picture (kvreplay list plots)", "NAME"},
         {"terminal", 0, 0, G_OPTION_ARG_NONE, &terminal, "draw as text on standard output", NULL},
-        {"scripts", 0, 0, G_OPTION_ARG_NONE, &scripts, "write data and scripts, do not call gnuplot", NULL},
+        {"scripts", 0, 0, G_OPTION_ARG_NONE, &scripts,
+         "write data and scripts, do not call gnuplot", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
@@ -36,8 +38,11 @@ gboolean cmd_plot(const Invocation *inv, int argc, char **argv, GError **error)
     if (out == NULL)
         out = g_build_filename(argv[1], "plots", NULL);
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
-    PlotRequest request = {.runs = (const char *const *)argv + 1, .out = out, .only = only,
-                           .terminal = terminal, .scripts_only = scripts};
+    PlotRequest request = {.runs = (const char *const *)argv + 1,
+                           .out = out,
+                           .only = only,
+                           .terminal = terminal,
+                           .scripts_only = scripts};
     g_autoptr(GPtrArray) made = g_ptr_array_new_with_free_func(g_free);
     if (!plots_draw(&request, made, progress, error))
         return FALSE;
@@ -47,13 +52,15 @@ gboolean cmd_plot(const Invocation *inv, int argc, char **argv, GError **error)
     return TRUE;
 }
 
-static const char report_examples[] = "Example:\n  kvreplay report my-run    (writes my-run/report.html)\n";
+static const char report_examples[] =
+    "Example:\n  kvreplay report my-run    (writes my-run/report.html)\n";
 
 gboolean cmd_report(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_autofree char *out = NULL;
     const GOptionEntry entries[] = {
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &out, "page to write (default RUN/report.html)", "FILE"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &out, "page to write (default RUN/report.html)",
+         "FILE"},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
     g_autoptr(GOptionContext) context = command_context(inv, "RUN", report_examples, entries);

@@ -14,8 +14,8 @@ static const char examples[] =
     "  kvreplay replay run.kvsteps --execute 0:2000 --routes single,workqueue --csv -\n"
     "  kvreplay replay run.kvsteps --policy always:route=workqueue --splits fixed:s=20 --json\n";
 
-/* Measured kernels are in the trace where they were written to a file. requests.csv beside the steps
- * file, as `run` leaves it, gives the waiting. */
+/* Measured kernels are in the trace where they were written to a file. requests.csv beside the
+ * steps file, as `run` leaves it, gives the waiting. */
 static gboolean write_perfetto(const Scenario *scenario, const char *steps, const char *csv,
                                const char *out, Progress *progress, GError **error)
 {
@@ -41,8 +41,10 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
     g_autofree char *csv = NULL, *perfetto = NULL;
     gboolean json = FALSE, quiet = FALSE;
     const GOptionEntry entries[] = {
-        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv, "write replay.csv here, '-' for standard output", "FILE"},
-        {"perfetto", 0, 0, G_OPTION_ARG_FILENAME, &perfetto, "write a Perfetto / Chrome trace", "FILE"},
+        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv, "write replay.csv here, '-' for standard output",
+         "FILE"},
+        {"perfetto", 0, 0, G_OPTION_ARG_FILENAME, &perfetto, "write a Perfetto / Chrome trace",
+         "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -54,11 +56,13 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
     if (argc < 2) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "name a steps file (made by simulate --steps or run)");
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "name a steps file (made by simulate --steps or run)");
         return FALSE;
     }
     if (json && csv != NULL && g_strcmp0(csv, "-") == 0) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--json and --csv - both want standard output");
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "--json and --csv - both want standard output");
         return FALSE;
     }
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);

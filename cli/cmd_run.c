@@ -15,7 +15,8 @@ static const char examples[] =
     "\nExamples:\n"
     "  kvreplay run examples/azure-conv-slice.csv\n"
     "  kvreplay run LOG.csv --pool-pages 8000 --backend counters --out my-run\n"
-    "  kvreplay run --arrivals poisson:rate=3 --lengths lognormal:prompt=1000,output=200 --requests 2000\n"
+    "  kvreplay run --arrivals poisson:rate=3 --lengths lognormal:prompt=1000,output=200 "
+    "--requests 2000\n"
     "  kvreplay run my-run/scenario.ini --out again\n";
 
 typedef struct RunOptions {
@@ -50,7 +51,8 @@ static void run_paths_clear(RunPaths *p)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunPaths, run_paths_clear)
 
-/* Simulation and replay, and the JSON object that describes both; summary.json is the same object. */
+/* Simulation and replay, and the JSON object that describes both; summary.json is the same object.
+ */
 static gboolean run_stages(Scenario *scenario, const RunPaths *paths, Progress *progress,
                            SimResult *result, JsonBuilder *json, GError **error)
 {
@@ -127,10 +129,12 @@ gboolean cmd_run(const Invocation *inv, int argc, char **argv, GError **error)
 {
     RunOptions options = {0};
     const GOptionEntry entries[] = {
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out, "output folder (default kvreplay-run-NAME)", "DIR"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out,
+         "output folder (default kvreplay-run-NAME)", "DIR"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet, "no progress, no scenario", NULL},
-        {"dry-run", 0, 0, G_OPTION_ARG_NONE, &options.dry_run, "print the resolved scenario and stop", NULL},
+        {"dry-run", 0, 0, G_OPTION_ARG_NONE, &options.dry_run,
+         "print the resolved scenario and stop", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
     g_autoptr(Scenario) scenario = scenario_new();

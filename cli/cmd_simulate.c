@@ -19,7 +19,8 @@ gboolean cmd_simulate(const Invocation *inv, int argc, char **argv, GError **err
     gboolean json = FALSE, quiet = FALSE;
     const GOptionEntry entries[] = {
         {"steps", 0, 0, G_OPTION_ARG_FILENAME, &steps, "write the steps file here", "FILE"},
-        {"requests-csv", 0, 0, G_OPTION_ARG_FILENAME, &requests, "write one line per request", "FILE"},
+        {"requests-csv", 0, 0, G_OPTION_ARG_FILENAME, &requests, "write one line per request",
+         "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},

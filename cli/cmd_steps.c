@@ -45,13 +45,17 @@ gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_auto(StepsOptions) o = {.rows = -1};
     const GOptionEntry entries[] = {
-        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &o.csv, "one line per step, '-' for standard output", "FILE"},
-        {"jsonl", 0, 0, G_OPTION_ARG_FILENAME, &o.jsonl, "one JSON object per step, deltas included", "FILE"},
-        {"rows", 0, 0, G_OPTION_ARG_INT64, &o.rows, "print one step's rows and block tables", "STEP"},
+        {"csv", 0, 0, G_OPTION_ARG_FILENAME, &o.csv, "one line per step, '-' for standard output",
+         "FILE"},
+        {"jsonl", 0, 0, G_OPTION_ARG_FILENAME, &o.jsonl,
+         "one JSON object per step, deltas included", "FILE"},
+        {"rows", 0, 0, G_OPTION_ARG_INT64, &o.rows, "print one step's rows and block tables",
+         "STEP"},
         {"from", 0, 0, G_OPTION_ARG_INT64, &o.from, "first step", "STEP"},
         {"to", 0, 0, G_OPTION_ARG_INT64, &o.to, "step to stop before; 0 = the end", "STEP"},
         {"check", 0, 0, G_OPTION_ARG_NONE, &o.check, "read all of it and recount every step", NULL},
-        {"compare", 0, 0, G_OPTION_ARG_FILENAME, &o.compare, "find the first step that differs", "FILE"},
+        {"compare", 0, 0, G_OPTION_ARG_FILENAME, &o.compare, "find the first step that differs",
+         "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "header and totals as one JSON object", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };

@@ -17,11 +17,13 @@ static const char examples[] =
     "Actions:\n"
     "  describe [LOG]        totals, quantiles, gaps, sessions, prefix sharing\n"
     "  gen                   make a workload from --arrivals, --lengths, --sessions, --requests\n"
-    "  convert [LOG]         read any format, transform, write --to kvreplay, mooncake or vllm-bench\n"
+    "  convert [LOG]         read any format, transform, write --to kvreplay, mooncake or "
+    "vllm-bench\n"
     "  mix LOG[=WEIGHT]...   merge several logs by arrival, each thinned to its weight\n"
     "\nExamples:\n"
     "  kvreplay workload describe LOG.csv --json\n"
-    "  kvreplay workload gen --arrivals gamma:rate=5.5,cv=2 --lengths lognormal --requests 1000 -o w.csv\n"
+    "  kvreplay workload gen --arrivals gamma:rate=5.5,cv=2 --lengths lognormal --requests 1000 -o "
+    "w.csv\n"
     "  kvreplay workload convert LOG.csv.gz --transform 'slice=300s..900s;scale=2' -o busy.csv\n"
     "  kvreplay workload convert LOG.csv --to mooncake -o log.jsonl\n"
     "  kvreplay workload mix chat.csv=3 code.csv=1 -o mixed.csv\n";
@@ -82,8 +84,9 @@ static gboolean write_workload(Workload *workload, const WorkloadOptions *o, Pro
 {
     g_autoptr(OutFile) out = out_file_new(o->out != NULL ? o->out : "-", error);
     g_autofree char *warning = NULL;
-    if (out == NULL || !workload_write(workload, o->to != NULL ? o->to : "kvreplay", out, progress,
-                                       &warning, error) ||
+    if (out == NULL ||
+        !workload_write(workload, o->to != NULL ? o->to : "kvreplay", out, progress, &warning,
+                        error) ||
         !out_file_commit(out, error))
         return FALSE;
     const WorkloadInfo *info = workload_info(workload);
@@ -132,7 +135,8 @@ static gboolean open_parts(Scenario *scenario, char **words, guint n, GPtrArray 
         double weight;
         g_autofree char *path = split_weight(words[i], &weight);
         if (!(weight > 0)) {
-            g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "'%s': a weight must be above 0", words[i]);
+            g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "'%s': a weight must be above 0",
+                        words[i]);
             return FALSE;
         }
         scenario_set(scenario, "workload", path);
@@ -150,7 +154,8 @@ static gboolean action_mix(Scenario *scenario, char **words, guint n, const Work
 {
     gint64 seed;
     if (n < 2) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "mix needs two or more logs: LOG[=WEIGHT] ...");
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "mix needs two or more logs: LOG[=WEIGHT] ...");
         return FALSE;
     }
     g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func((GDestroyNotify)workload_free);
@@ -159,9 +164,9 @@ static gboolean action_mix(Scenario *scenario, char **words, guint n, const Work
         !open_parts(scenario, words, n, parts, weights, error))
         return FALSE;
     g_ptr_array_set_free_func(parts, NULL); /* workload_mix() takes them */
-    g_autoptr(Workload) mixed = workload_mix((Workload *const *)parts->pdata,
-                                             (const double *)(gpointer)weights->data, n,
-                                             (guint64)seed, error);
+    g_autoptr(Workload) mixed =
+        workload_mix((Workload *const *)parts->pdata, (const double *)(gpointer)weights->data, n,
+                     (guint64)seed, error);
     return mixed != NULL && write_workload(mixed, o, progress, error);
 }
 
@@ -191,10 +196,13 @@ gboolean cmd_workload(const Invocation *inv, int argc, char **argv, GError **err
 {
     g_auto(WorkloadOptions) o = {0};
     const GOptionEntry entries[] = {
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out, "file to write (default standard output)", "FILE"},
-        {"to", 0, 0, G_OPTION_ARG_STRING, &o.to, "kvreplay (default), mooncake or vllm-bench", "FORMAT"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out, "file to write (default standard output)",
+         "FILE"},
+        {"to", 0, 0, G_OPTION_ARG_STRING, &o.to, "kvreplay (default), mooncake or vllm-bench",
+         "FORMAT"},
         {"rate-csv", 0, 0, G_OPTION_ARG_FILENAME, &o.rate, "describe: arrivals over time", "FILE"},
-        {"scatter-csv", 0, 0, G_OPTION_ARG_FILENAME, &o.scatter, "describe: prompt and output lengths", "FILE"},
+        {"scatter-csv", 0, 0, G_OPTION_ARG_FILENAME, &o.scatter,
+         "describe: prompt and output lengths", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "describe: one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -207,7 +215,8 @@ gboolean cmd_workload(const Invocation *inv, int argc, char **argv, GError **err
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
     if (argc < 2) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "name an action: describe, gen, convert or mix");
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "name an action: describe, gen, convert or mix");
         return FALSE;
     }
     g_autoptr(Progress) progress = progress_new(o.quiet, inv->interrupted);

@@ -1,8 +1,8 @@
 /* Commands: a table of {name, flags, function, summary}; main() walks it.
  *
  * One file a command, with its own GOptionEntry array. A command gets argv with its own name first,
- * prints results on standard output and everything else on standard error, and returns FALSE + error
- * (main prints one line and picks the exit status, base/error.h).
+ * prints results on standard output and everything else on standard error, and returns FALSE +
+ * error (main prints one line and picks the exit status, base/error.h).
  */
 #ifndef KV_CLI_COMMAND_H
 #define KV_CLI_COMMAND_H

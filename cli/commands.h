@@ -25,8 +25,8 @@ COMMAND(doctor);
 
 /* A positional argument: SCENARIO.ini is loaded, anything else is the workload. */
 gboolean scenario_take_positional(Scenario *scenario, const char *word, GError **error);
-/* Picks the backend where it is `auto`, keeps the choice in the scenario, and prints the line that says
- * which and why. */
+/* Picks the backend where it is `auto`, keeps the choice in the scenario, and prints the line that
+ * says which and why. */
 gboolean stage_announce_backend(Scenario *scenario, FILE *out, GError **error);
 
 #endif

@@ -1,4 +1,5 @@
-/* main(): a walk over the command table; the only place that prints errors and picks exit statuses. */
+/* main(): a walk over the command table; the only place that prints errors and picks exit statuses.
+ */
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,8 +30,10 @@ static void install_signals(void)
 
 static void print_commands(FILE *out)
 {
-    fprintf(out, "kvreplay %s: what LLM serving load costs the GPU, step by step\n\n"
-                 "usage: kvreplay COMMAND [OPTION...]\n\n", KVREPLAY_VERSION);
+    fprintf(out,
+            "kvreplay %s: what LLM serving load costs the GPU, step by step\n\n"
+            "usage: kvreplay COMMAND [OPTION...]\n\n",
+            KVREPLAY_VERSION);
     for (const Command *c = commands; c->name != NULL; c++)
         fprintf(out, "  %-10s %s\n", c->name, c->summary);
     fprintf(out, "\nThe main job:  kvreplay run LOG.csv\n"

@@ -1,10 +1,10 @@
 /* Paired differences of two series, with an interval that serial correlation does not shrink.
  *
  * Pairs arrive in order (steps, requests). The mean of B - A gets a 95 % interval by batch means:
- * neighbours are averaged into 32 to 63 equally long batches, and Student's t is applied to the batch
- * means (Law and Kelton, "Simulation Modeling and Analysis": the method of batch means). Steps of one
- * run depend on each other, so an interval from single steps would be too narrow. Under 8 pairs there
- * is no interval. Memory: constant.
+ * neighbours are averaged into 32 to 63 equally long batches, and Student's t is applied to the
+ * batch means (Law and Kelton, "Simulation Modeling and Analysis": the method of batch means).
+ * Steps of one run depend on each other, so an interval from single steps would be too narrow.
+ * Under 8 pairs there is no interval. Memory: constant.
  */
 #ifndef KV_CLI_PAIRED_H
 #define KV_CLI_PAIRED_H

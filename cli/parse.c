@@ -11,14 +11,16 @@ GOptionContext *command_context(const Invocation *inv, const char *usage, const 
     g_autofree char *line = g_strdup_printf("%s - %s", usage, inv->command->summary);
     GOptionContext *context = g_option_context_new(line);
     g_option_context_set_help_enabled(context, FALSE);
-    g_autofree char *description = g_strdup_printf("%s\n  --help, --help-all  this text; with every option\n", text);
+    g_autofree char *description =
+        g_strdup_printf("%s\n  --help, --help-all  this text; with every option\n", text);
     g_option_context_set_description(context, description);
     if (entries != NULL)
         g_option_context_add_main_entries(context, entries, NULL);
     return context;
 }
 
-/* GOption prints "Usage:\n  PROGRAM [OPTION...] ..."; we add the command's name to the program's. */
+/* GOption prints "Usage:\n  PROGRAM [OPTION...] ..."; we add the command's name to the program's.
+ */
 static void print_help(GOptionContext *context, const char *command)
 {
     g_autofree char *help = g_option_context_get_help(context, FALSE, NULL);

@@ -1,5 +1,6 @@
 #include "cli/registries.h"
 
+#include "cli/clock_measured.h"
 #include "plots/plots.h"
 #include "replay/backend.h"
 #include "replay/policy.h"
@@ -21,7 +22,7 @@ const Registry registries[] = {
     {"sessions", session_models, "sessions with turns and waits (--sessions)"},
     {"transforms", transforms, "changes to a workload, in order (--transform)"},
     {"schedulers", schedulers, "batching rules (--scheduler)"},
-    {"clocks", step_clocks, "how long a step takes (--clock)"},
+    {"clocks", all_clocks, "how long a step takes (--clock)"},
     {"backends", backends, "where attention is executed (--backend)"},
     {"routes", routes, "ways of executing a step's decode attention (--routes)"},
     {"splits", split_rules, "how rows are cut into tasks (--splits)"},

@@ -19,8 +19,10 @@ static const struct {
     ScenarioGroup group;
     const char *name, *title;
 } group_names[] = {
-    {SCENARIO_WORKLOAD, "workload", "Workload options:"}, {SCENARIO_MODEL, "model", "Model options:"},
-    {SCENARIO_ENGINE, "engine", "Engine options:"},       {SCENARIO_REPLAY, "replay", "Replay options:"},
+    {SCENARIO_WORKLOAD, "workload", "Workload options:"},
+    {SCENARIO_MODEL, "model", "Model options:"},
+    {SCENARIO_ENGINE, "engine", "Engine options:"},
+    {SCENARIO_REPLAY, "replay", "Replay options:"},
     {SCENARIO_OUTPUT, "output", "Output options:"},
 };
 
@@ -113,10 +115,16 @@ static gboolean on_option(const char *option, const char *value, gpointer data, 
     return TRUE;
 }
 
-static void add_entry(GArray *entries, const char *name, int flags, const char *help, const char *arg)
+static void add_entry(GArray *entries, const char *name, int flags, const char *help,
+                      const char *arg)
 {
-    GOptionEntry e = {g_intern_string(name), 0, flags, G_OPTION_ARG_CALLBACK,
-                      (gpointer)(GOptionArgFunc)on_option, help, arg};
+    GOptionEntry e = {g_intern_string(name),
+                      0,
+                      flags,
+                      G_OPTION_ARG_CALLBACK,
+                      (gpointer)(GOptionArgFunc)on_option,
+                      help,
+                      arg};
     g_array_append_val(entries, e);
 }
 
@@ -138,11 +146,10 @@ static void add_group_entries(GArray *entries, ScenarioGroup group)
                       (on_by_default ? G_OPTION_FLAG_HIDDEN : 0),
                   g_intern_string(help), k->arg);
         if (flag)
-            add_entry(entries, no,
-                      G_OPTION_FLAG_NO_ARG | (on_by_default ? 0 : G_OPTION_FLAG_HIDDEN),
-                      g_intern_string(on_by_default ? g_strdup_printf("do not: %s", k->help)
-                                                    : k->help),
-                      NULL);
+            add_entry(
+                entries, no, G_OPTION_FLAG_NO_ARG | (on_by_default ? 0 : G_OPTION_FLAG_HIDDEN),
+                g_intern_string(on_by_default ? g_strdup_printf("do not: %s", k->help) : k->help),
+                NULL);
     }
     for (const ScenarioAlias *a = scenario_aliases; a->alias != NULL; a++)
         if (scenario_keys[key_index(a->key)].group == group)
@@ -195,9 +202,10 @@ static gboolean load_group(Scenario *self, GKeyFile *file, const char *path, con
         if (strcmp(group_names[g].name, group) == 0)
             bit = group_names[g].group;
     if (bit == 0) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    "%s:%u: unknown group [%s], expected [workload] [model] [engine] [replay] [output]",
-                    path, find_line(text, group, NULL), group);
+        g_set_error(
+            error, KV_ERROR, KV_ERROR_USAGE,
+            "%s:%u: unknown group [%s], expected [workload] [model] [engine] [replay] [output]",
+            path, find_line(text, group, NULL), group);
         return FALSE;
     }
     g_auto(GStrv) keys = g_key_file_get_keys(file, group, NULL, error);

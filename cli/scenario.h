@@ -5,8 +5,9 @@
  * Precedence: flag, then file, then default. scenario_to_ini() prints every key resolved; running
  * that text again gives the same bytes.
  *
- * Values are kept as text and turned into the modules' configs by the scenario_*_config() functions,
- * which check them: a wrong value is a USAGE error that names the key and what was expected.
+ * Values are kept as text and turned into the modules' configs by the scenario_*_config()
+ * functions, which check them: a wrong value is a USAGE error that names the key and what was
+ * expected.
  */
 #ifndef KV_CLI_SCENARIO_H
 #define KV_CLI_SCENARIO_H
@@ -31,8 +32,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Scenario, scenario_free)
 
 /* Adds the options of these groups to a command's parser; they set values of `self`. */
 void scenario_add_options(Scenario *self, GOptionContext *context, ScenarioGroup groups);
-/* Reads a scenario file; unknown groups and keys are errors (FILE: [group] key). Values that a flag has
- * set stay. Paths in it are relative to the working directory, as they are on the command line. */
+/* Reads a scenario file; unknown groups and keys are errors (FILE: [group] key). Values that a flag
+ * has set stay. Paths in it are relative to the working directory, as they are on the command line.
+ */
 gboolean scenario_load(Scenario *self, const char *path, GError **error);
 
 /* Text of a value; NULL where it is absent ("" in the file). The key must exist. */

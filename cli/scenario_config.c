@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/clock_measured.h"
 #include "cli/models.h"
 #include "cli/scenario_keys.h"
 
@@ -48,9 +49,10 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
         !scenario_get_int(self, "replication", 0, (1 << 24) - 1, &replication, error))
         return FALSE;
     if (scenario_get(self, "workload") == NULL && scenario_get(self, "arrivals") == NULL) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    "no workload: name a log (--workload FILE) or make one (--arrivals poisson:rate=5 "
-                    "--lengths fixed:prompt=1000,output=100 --requests 500)");
+        g_set_error(
+            error, KV_ERROR, KV_ERROR_USAGE,
+            "no workload: name a log (--workload FILE) or make one (--arrivals poisson:rate=5 "
+            "--lengths fixed:prompt=1000,output=100 --requests 500)");
         return FALSE;
     }
     static const struct {
@@ -113,12 +115,21 @@ gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error)
     PluginChoice choice = {0};
     if (!get_plugin(self, "clock", &choice, error))
         return FALSE;
-    *ret = step_clock_new(&choice, error);
+    if (choice.info == &clock_measured.info) {
+        StepsHeader header = {0};
+        *ret = NULL;
+        if (scenario_steps_header(self, &header, error))
+            *ret = measured_clock_new(&choice, &header, header.seed, error);
+        steps_header_clear(&header);
+    } else {
+        *ret = step_clock_new(&choice, error);
+    }
     plugin_choice_clear(&choice);
     return *ret != NULL;
 }
 
-/* Routes are separated by ','; a piece with '=' and no ':' before it belongs to the route before. */
+/* Routes are separated by ','; a piece with '=' and no ':' before it belongs to the route before.
+ */
 static gboolean parse_routes(const char *text, GPtrArray *out, GError **error)
 {
     g_autoptr(GString) current = g_string_new(NULL);

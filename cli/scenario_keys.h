@@ -7,7 +7,7 @@
 
 typedef enum {
     KEY_TEXT,
-    KEY_COUNT,  /* k, M accepted */
+    KEY_COUNT, /* k, M accepted */
     KEY_TIME,
     KEY_FLAG,   /* yes/no; --key and --no-key */
     KEY_PLUGIN, /* NAME[:key=value,...] of `registry` */
@@ -26,8 +26,8 @@ typedef struct ScenarioKey {
 
 extern const ScenarioKey scenario_keys[]; /* ends with key NULL */
 
-/* Names that other tools use, turned into ours: vLLM's flags. `set` names a key inside the plug-in text
- * of `key` (NULL: the whole value); `shift` is added to a number. */
+/* Names that other tools use, turned into ours: vLLM's flags. `set` names a key inside the plug-in
+ * text of `key` (NULL: the whole value); `shift` is added to a number. */
 typedef struct ScenarioAlias {
     const char *alias;
     const char *key;

@@ -225,17 +225,19 @@ static void print_summary_line(FILE *out, const char *name, const Summary *s)
         fprintf(out, "  %-14s %10s\n", name, "n/a");
         return;
     }
-    fprintf(out, "  %-14s %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f\n", name, s->mean, s->p50, s->p90,
-            s->p95, s->p99, s->max);
+    fprintf(out, "  %-14s %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f\n", name, s->mean, s->p50,
+            s->p90, s->p95, s->p99, s->max);
 }
 
 void print_sim_result(FILE *out, const SimResult *r)
 {
     fprintf(out,
-            "requests %" G_GUINT64_FORMAT ": finished %" G_GUINT64_FORMAT ", refused %" G_GUINT64_FORMAT,
+            "requests %" G_GUINT64_FORMAT ": finished %" G_GUINT64_FORMAT
+            ", refused %" G_GUINT64_FORMAT,
             r->requests, r->finished, r->refused);
     for (guint i = 0; i < r->n_refused_by; i++)
-        fprintf(out, " (%s %" G_GUINT64_FORMAT ")", r->refused_by[i].reason, r->refused_by[i].count);
+        fprintf(out, " (%s %" G_GUINT64_FORMAT ")", r->refused_by[i].reason,
+                r->refused_by[i].count);
     if (r->clipped > 0)
         fprintf(out, ", outputs cut %" G_GUINT64_FORMAT, r->clipped);
     fprintf(out,

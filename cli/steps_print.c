@@ -27,8 +27,10 @@ static guint32 count_paused(const StepsReader *reader)
 gboolean steps_print_csv(StepsReader *reader, StepsRange range, OutFile *out, GError **error)
 {
     FILE *f = out_file_stream(out);
-    fputs("step,start_ns,duration_ns,rows,paused,prefill_rows,prefill_tokens,max_len,sum_len,waiting,"
-          "pages_used,tokens_held,left,joined,appended\n", f);
+    fputs(
+        "step,start_ns,duration_ns,rows,paused,prefill_rows,prefill_tokens,max_len,sum_len,waiting,"
+        "pages_used,tokens_held,left,joined,appended\n",
+        f);
     if (range.from > 0 && !steps_reader_seek(reader, range.from, error))
         return FALSE;
     const Step *s;
@@ -89,7 +91,8 @@ static void print_step_json(FILE *f, const Step *s)
                 s->appended[i].page, i + 1 == s->n_appended ? "]" : "");
     for (guint32 i = 0; i < s->n_prefill; i++) {
         const StepPrefill *p = &s->prefill[i];
-        fprintf(f, "%s{\"request\":%" G_GUINT64_FORMAT ",\"offset\":%u,\"tokens\":%u,\"cached\":%u}%s",
+        fprintf(f,
+                "%s{\"request\":%" G_GUINT64_FORMAT ",\"offset\":%u,\"tokens\":%u,\"cached\":%u}%s",
                 i == 0 ? ",\"prefill\":[" : ",", p->request, p->offset, p->tokens, p->cached,
                 i + 1 == s->n_prefill ? "]" : "");
     }
@@ -119,7 +122,8 @@ gboolean steps_print_rows(StepsReader *reader, guint64 step, FILE *out, GError *
     if (got < 0)
         return FALSE;
     if (got == 0) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "step %" G_GUINT64_FORMAT " is past the end", step);
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "step %" G_GUINT64_FORMAT " is past the end",
+                    step);
         return FALSE;
     }
     guint32 n;
@@ -172,7 +176,8 @@ static gboolean read_totals(StepsReader *reader, gboolean check, StepsTotals *t,
         if (wrong == NULL && check && s->start < t->end)
             wrong = "it starts before the step before has ended";
         if (wrong != NULL) {
-            g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "step %" G_GUINT64_FORMAT ": %s", s->index, wrong);
+            g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "step %" G_GUINT64_FORMAT ": %s", s->index,
+                        wrong);
             return FALSE;
         }
         t->steps++;
@@ -193,12 +198,18 @@ static void totals_json(const StepsHeader *h, const StepsTotals *t, FILE *out)
         const char *name;
         gint64 value;
     } ints[] = {
-        {"steps", (gint64)t->steps},           {"row_steps", (gint64)t->row_steps},
-        {"prefill_tokens", (gint64)t->prefill_tokens}, {"pages_peak", (gint64)t->pages_peak},
-        {"rows_peak", (gint64)t->rows_peak},   {"end_ns", t->end},
-        {"page_size", h->page_size},           {"pool_pages", (gint64)h->pool_pages},
-        {"layers", h->layers},                 {"q_heads", h->q_heads},
-        {"kv_heads", h->kv_heads},             {"head_dim", h->head_dim},
+        {"steps", (gint64)t->steps},
+        {"row_steps", (gint64)t->row_steps},
+        {"prefill_tokens", (gint64)t->prefill_tokens},
+        {"pages_peak", (gint64)t->pages_peak},
+        {"rows_peak", (gint64)t->rows_peak},
+        {"end_ns", t->end},
+        {"page_size", h->page_size},
+        {"pool_pages", (gint64)h->pool_pages},
+        {"layers", h->layers},
+        {"q_heads", h->q_heads},
+        {"kv_heads", h->kv_heads},
+        {"head_dim", h->head_dim},
         {"seed", (gint64)h->seed},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(ints); i++) {
@@ -232,8 +243,9 @@ gboolean steps_print_totals(StepsReader *reader, gboolean check, gboolean json, 
             " prefill tokens, peak %" G_GUINT64_FORMAT " rows and %" G_GUINT64_FORMAT
             " pages, ends at %.6f s%s\n",
             h->workload, h->model, h->layers, h->q_heads, h->kv_heads, h->head_dim, h->dtype,
-            h->pool_pages, h->page_size, h->seed, t.steps, t.row_steps, t.prefill_tokens, t.rows_peak,
-            t.pages_peak, kv_ns_to_seconds(t.end), check ? "; every step recounted: sound" : "");
+            h->pool_pages, h->page_size, h->seed, t.steps, t.row_steps, t.prefill_tokens,
+            t.rows_peak, t.pages_peak, kv_ns_to_seconds(t.end),
+            check ? "; every step recounted: sound" : "");
     return TRUE;
 }
 
@@ -264,17 +276,18 @@ gboolean steps_compare(StepsReader *a, StepsReader *b, const char *name_a, const
             fprintf(out, "equal: %" G_GUINT64_FORMAT " steps\n", n);
             return TRUE;
         }
-        const char *what = ga != gb                            ? "one of them ends"
-                           : sa->start != sb->start            ? "the start differs"
-                           : sa->duration != sb->duration      ? "the duration differs"
-                           : sa->waiting != sb->waiting        ? "the queue differs"
-                           : sa->n_prefill != sb->n_prefill    ? "the prefill chunks differ"
-                           : sa->pages_used != sb->pages_used  ? "the pages in use differ"
-                           : !rows_equal(a, b)                 ? "the rows differ"
-                                                               : NULL;
+        const char *what = ga != gb                           ? "one of them ends"
+                           : sa->start != sb->start           ? "the start differs"
+                           : sa->duration != sb->duration     ? "the duration differs"
+                           : sa->waiting != sb->waiting       ? "the queue differs"
+                           : sa->n_prefill != sb->n_prefill   ? "the prefill chunks differ"
+                           : sa->pages_used != sb->pages_used ? "the pages in use differ"
+                           : !rows_equal(a, b)                ? "the rows differ"
+                                                              : NULL;
         if (what != NULL) {
             g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
-                        "%s and %s differ at step %" G_GUINT64_FORMAT ": %s", name_a, name_b, n, what);
+                        "%s and %s differ at step %" G_GUINT64_FORMAT ": %s", name_a, name_b, n,
+                        what);
             return FALSE;
         }
     }

@@ -22,7 +22,8 @@ gboolean steps_print_rows(StepsReader *reader, guint64 step, FILE *out, GError *
  * an INPUT error names the first step that is wrong. */
 gboolean steps_print_totals(StepsReader *reader, gboolean check, gboolean json, FILE *out,
                             GError **error);
-/* TRUE when every step is equal; else an error (MACHINE: exit 1) that names the first difference. */
+/* TRUE when every step is equal; else an error (MACHINE: exit 1) that names the first difference.
+ */
 gboolean steps_compare(StepsReader *a, StepsReader *b, const char *name_a, const char *name_b,
                        FILE *out, GError **error);
 

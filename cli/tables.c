@@ -26,8 +26,8 @@ void print_replay_table(FILE *out, JsonBuilder *finished)
         return;
     JsonObject *policy = member_object(replay, "policy");
     JsonObject *shares = member_object(policy, "shares");
-    fprintf(out, "%-18s %13s %11s %14s %14s %12s %12s %8s\n", "route", "launches/step", "tasks/step",
-            "merge MiB/step", "read MiB/step", "kernel us", "wall us", "share %");
+    fprintf(out, "%-18s %13s %11s %14s %14s %12s %12s %8s\n", "route", "launches/step",
+            "tasks/step", "merge MiB/step", "read MiB/step", "kernel us", "wall us", "share %");
     g_autoptr(GList) names = json_object_get_members(all);
     for (GList *l = names; l != NULL; l = l->next) {
         JsonObject *r = member_object(all, l->data);

@@ -2,9 +2,7 @@
 #include "sim/clocks.h"
 
 const PluginInfo *const step_clocks[] = {
-    &clock_linear.info,
-    &clock_fixed.info,
-    NULL,
+    &clock_linear.info, &clock_fixed.info, &clock_roofline.info, &clock_profile.info, NULL,
 };
 
 StepClock *step_clock_new(const PluginChoice *choice, GError **error)

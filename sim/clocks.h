@@ -4,6 +4,6 @@
 
 #include "sim/clock.h"
 
-extern const StepClockOps clock_fixed, clock_linear;
+extern const StepClockOps clock_fixed, clock_linear, clock_roofline, clock_profile;
 
 #endif

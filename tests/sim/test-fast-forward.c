@@ -43,6 +43,7 @@ static const char *const v1_texts[] = {
 static const char *const clocks[] = {
     "linear:base=4ms,prefill_token=25us,decode_row=60us,kv_token=200ns",
     "fixed:step=10ms",
+    "roofline:gpu=h100",
 };
 
 static void random_runs(const char *scheduler, guint runs, gboolean blocks)

@@ -60,7 +60,7 @@ static gboolean run_stages(Scenario *scenario, const RunPaths *paths, Progress *
     json_builder_begin_object(json);
     json_add_program(json);
     if (!stage_simulate(scenario, &stage, progress, result, json, TRUE, error) ||
-        !stage_replay(scenario, paths->steps, paths->replay, progress, json, error))
+        !stage_replay(scenario, paths->steps, paths->replay, NULL, progress, json, error))
         return FALSE;
     json_builder_end_object(json);
     g_autofree char *text = json_builder_text(json);

@@ -14,6 +14,7 @@ COMMAND(workload);
 COMMAND(simulate);
 COMMAND(steps);
 COMMAND(replay);
+COMMAND(calibrate);
 COMMAND(bench);
 COMMAND(paper);
 COMMAND(compare);

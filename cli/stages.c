@@ -182,28 +182,56 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
     return TRUE;
 }
 
+/* What a replay writes, built and committed together; both may be absent. */
+typedef struct ReplayOutputs {
+    OutFile *csv, *calibration;
+} ReplayOutputs;
+
+static void replay_outputs_clear(ReplayOutputs *o)
+{
+    out_file_free(o->csv);
+    out_file_free(o->calibration);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ReplayOutputs, replay_outputs_clear)
+
+static gboolean replay_outputs_open(ReplayOutputs *o, const char *csv, const char *calibration,
+                                    GError **error)
+{
+    return (csv == NULL || (o->csv = out_file_new(csv, error)) != NULL) &&
+           (calibration == NULL || (o->calibration = out_file_new(calibration, error)) != NULL);
+}
+
+/* Measured lines are dear: what is whole stays in the .part, whatever ended the run. */
+static void replay_outputs_keep(ReplayOutputs *o)
+{
+    if (o->csv != NULL)
+        out_file_keep(o->csv);
+    if (o->calibration != NULL)
+        out_file_keep(o->calibration);
+}
+
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      Progress *progress, JsonBuilder *json, GError **error)
+                      const char *calibration_path, Progress *progress, JsonBuilder *json,
+                      GError **error)
 {
     g_autoptr(StepsReader) steps = steps_reader_open(steps_path, error);
     if (steps == NULL)
         return FALSE;
+    g_auto(ReplayOutputs) outputs = {0};
     ReplayConfig config;
-    g_autoptr(OutFile) csv = NULL;
     g_autoptr(ReplayResult) result = NULL;
-    g_autoptr(GError) local = NULL;
-    if (scenario_replay_config(scenario, &config, &local) &&
-        (csv_path == NULL || (csv = out_file_new(csv_path, &local)) != NULL))
-        result = replay_run(&config, steps, csv, progress, &local);
+    if (scenario_replay_config(scenario, &config, error) &&
+        replay_outputs_open(&outputs, csv_path, calibration_path, error)) {
+        config.calibration = outputs.calibration;
+        result = replay_run(&config, steps, outputs.csv, progress, error);
+    }
     replay_config_clear(&config);
     if (result == NULL) {
-        /* Measured lines are dear: what is whole stays in the .part, whatever ended the run. */
-        if (csv != NULL)
-            out_file_keep(csv);
-        g_propagate_error(error, g_steal_pointer(&local));
+        replay_outputs_keep(&outputs);
         return FALSE;
     }
-    if (csv != NULL && !out_file_commit(csv, error))
+    if ((outputs.csv != NULL && !out_file_commit(outputs.csv, error)) ||
+        (outputs.calibration != NULL && !out_file_commit(outputs.calibration, error)))
         return FALSE;
     json_builder_set_member_name(json, "replay");
     json_builder_begin_object(json);

@@ -23,9 +23,11 @@ typedef struct SimulateStage {
 gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
                         SimResult *ret, JsonBuilder *json, gboolean flat, GError **error);
 
-/* Steps file -> replay.csv (NULL = none) + result, added as member "replay". */
+/* Steps file -> replay.csv and a calibration table of the executed steps (each NULL = none) + result,
+ * added as member "replay". */
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      Progress *progress, JsonBuilder *json, GError **error);
+                      const char *calibration_path, Progress *progress, JsonBuilder *json,
+                      GError **error);
 
 /* Adds "kvreplay": {version, commit}. */
 void json_add_program(JsonBuilder *json);

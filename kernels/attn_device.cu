@@ -79,25 +79,26 @@ AttnStatus attn_device_fill(const AttnShape *shape, const AttnPool *pool, uint64
     return launched(error, "filling the pool");
 }
 
-static __global__ void fill_queries(uint2 *to, int heads, int quads, int64_t n, uint64_t seed,
-                                    bool bf16)
+static __global__ void fill_queries(uint2 *to, int heads, int quads, int64_t n, const int64_t *keys,
+                                    uint64_t seed, bool bf16)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
     const int64_t entry = i / quads;
-    const uint64_t key = attn_content_key(seed, 2, entry / heads, (int)(entry % heads), 0);
+    const uint64_t key = attn_content_key(seed, 2, keys ? keys[entry / heads] : entry / heads,
+                                          (int)(entry % heads), 0);
     to[i] = content4(key, (uint32_t)(i % quads), bf16);
 }
 
-AttnStatus attn_device_queries(const AttnShape *shape, void *q, int32_t rows, uint64_t seed,
-                               void *stream, AttnCudaError *error)
+AttnStatus attn_device_queries(const AttnShape *shape, void *q, int32_t rows, const int64_t *keys,
+                               uint64_t seed, void *stream, AttnCudaError *error)
 {
     const int quads = shape->head_dim / 4;
     const int64_t n = (int64_t)rows * shape->q_heads * quads;
     if (n > 0)
         fill_queries<<<(unsigned)((n + 255) / 256), 256, 0, (cudaStream_t)stream>>>(
-            (uint2 *)q, shape->q_heads, quads, n, seed, shape->dtype == ATTN_BF16);
+            (uint2 *)q, shape->q_heads, quads, n, keys, seed, shape->dtype == ATTN_BF16);
     return launched(error, "queries");
 }
 

@@ -15,9 +15,10 @@ extern "C" {
 /* K and V of all pages of the pool. */
 AttnStatus attn_device_fill(const AttnShape *shape, const AttnPool *pool, uint64_t seed,
                             void *stream, AttnCudaError *error);
-/* q[row][head][i] = attn_content(seed, 2, row, head, 0, i). */
-AttnStatus attn_device_queries(const AttnShape *shape, void *q, int32_t rows, uint64_t seed,
-                               void *stream, AttnCudaError *error);
+/* q[row][head][i] = attn_content(seed, 2, key, head, 0, i), key = keys[row] (on the device), or the
+ * row where keys is NULL. */
+AttnStatus attn_device_queries(const AttnShape *shape, void *q, int32_t rows, const int64_t *keys,
+                               uint64_t seed, void *stream, AttnCudaError *error);
 /* NaN in every element of `count` halves. */
 AttnStatus attn_device_poison(void *to, int64_t count, void *stream, AttnCudaError *error);
 

@@ -70,6 +70,8 @@ typedef struct BackendOps {
     gint default_repeats;
     /* CTAs (or threads) that run at once, for balanced splits; 0 = take the device profile's. */
     gint (*workers)(Backend *self);
+    /* The same for one built-in route, where routes run with other CTAs; NULL = `workers`. */
+    gint (*route_workers)(Backend *self, const Route *route);
     /* Streaming read rate measured now, bytes a microsecond; NULL = cannot tell. A second or less. */
     double (*read_rate)(Backend *self);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */

@@ -166,8 +166,11 @@ static gboolean add_lane(Replay *self, const PluginChoice *choice, const GPtrArr
         return TRUE;
     }
     lane->totals = totals;
+    const gboolean own = self->ops->route_workers != NULL && self->config->workers <= 0 &&
+                         lane->route.ops->kind == ROUTE_BUILTIN;
     route_plan_config(&lane->plan_config, &lane->route, &self->config->splits,
-                      &self->backend_config.shape, r->workers);
+                      &self->backend_config.shape,
+                      own ? self->ops->route_workers(self->backend, &lane->route) : r->workers);
     attn_plan_init(&lane->plan);
     self->candidate[self->n] = (Candidate){.route = &lane->route, .measured_us = (double)NAN};
     self->n++;

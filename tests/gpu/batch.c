@@ -75,7 +75,7 @@ Batch *batch_new(const AttnShape *shape, int rows, const int *lens, int64_t pool
     const size_t q = (size_t)rows * (size_t)shape->q_heads * (size_t)shape->head_dim * 2;
     CUDA(cudaMalloc(&self->q, q));
     CUDA(cudaMalloc(&self->out, q));
-    OK(attn_device_queries(shape, self->q, rows, random_next(random), NULL, &lab_error));
+    OK(attn_device_queries(shape, self->q, rows, NULL, random_next(random), NULL, &lab_error));
     self->on = calloc((size_t)sets, sizeof *self->on);
     for (int s = 0; s < sets; s++) {
         const int *at = self->device_ints + s * each;

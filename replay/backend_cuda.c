@@ -1,0 +1,627 @@
+/* Backend `cuda`: every step on a real GPU.
+ *
+ * K and V of each layer lie in device memory, filled once from the content hash; block tables stay
+ * on the device and take deltas; a step's queries are made there. A run of a route: outputs
+ * poisoned, L2 emptied by reading a buffer twice its size, then (a) wall: task list uploaded,
+ * launches of all layers, synchronised, on the host's clock; (b) kernel: the same launches again,
+ * behind a spinning kernel so that the host is ahead, between two events (or one captured graph).
+ * plan_us is what was uploaded before the launches: the step's deltas and the route's task list.
+ * Checks compare the outputs of (b) with the fp64 reference, for which the host makes the step's
+ * pages again by the formula.
+ */
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <nvtx3/nvToolsExt.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/stats.h"
+#include "kernels/attn_device.h"
+#include "kernels/cpu_engine.h"
+#include "replay/backend.h"
+#include "replay/cuda_peers.h"
+#include "replay/cuda_table.h"
+
+typedef struct CudaBackend {
+    Backend base;
+    BackendConfig config;
+    struct cudaDeviceProp device;
+    char driver[64];
+    gint64 memory_free; /* before anything was taken */
+    AttnPool *pool;     /* [layers] */
+    AttnCuda *cuda;
+    gint64 max_rows, max_tasks, max_slots; /* of `cuda` */
+    CudaTable *table;
+    CudaPeers *peers;
+    void *q, *out, *flush;
+    gint64 q_bytes, flush_bytes;
+    cudaStream_t stream;
+    cudaEvent_t begin, end;
+    gboolean prepared, have_reference;
+    double step_us; /* the step's uploads */
+    AttnBatch batch;
+    AttnCpu *engine; /* reference; made when first needed */
+    AttnPool host;   /* pages made as checked steps touch them */
+    guint8 *filled;
+    GArray *want; /* double */
+    GByteArray *got;
+    char refusal[256];
+} CudaBackend;
+
+#define TRY_CUDA(call, what)                                                                       \
+    do {                                                                                           \
+        if (!cuda_ok((call), (what), error))                                                       \
+            return FALSE;                                                                          \
+    } while (0)
+#define TRY_ATTN(call)                                                                             \
+    do {                                                                                           \
+        AttnCudaError attn_error = {""};                                                           \
+        if ((call) != ATTN_OK) {                                                                   \
+            g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s", attn_error.text);            \
+            return FALSE;                                                                          \
+        }                                                                                          \
+    } while (0)
+
+static gboolean cuda_ok(cudaError_t e, const char *what, GError **error)
+{
+    if (e == cudaSuccess)
+        return TRUE;
+    cudaGetLastError();
+    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s: %s", what, cudaGetErrorString(e));
+    return FALSE;
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+/* --- life --- */
+
+static void host_free(CudaBackend *self)
+{
+    const gsize bytes = (gsize)attn_pool_bytes(&self->config.shape, self->host.pages);
+    if (self->host.k != NULL)
+        munmap(self->host.k, bytes);
+    if (self->host.v != NULL)
+        munmap(self->host.v, bytes);
+    g_free(self->filled);
+    attn_cpu_free(self->engine);
+}
+
+static void backend_cuda_free(Backend *base)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    cudaDeviceSynchronize();
+    cuda_peers_free(self->peers);
+    attn_cuda_free(self->cuda);
+    cuda_table_free(self->table);
+    for (gint l = 0; self->pool != NULL && l < self->config.layers; l++) {
+        cudaFree(self->pool[l].k);
+        cudaFree(self->pool[l].v);
+    }
+    g_free(self->pool);
+    cudaFree(self->q);
+    cudaFree(self->out);
+    cudaFree(self->flush);
+    if (self->begin != NULL)
+        cudaEventDestroy(self->begin);
+    if (self->end != NULL)
+        cudaEventDestroy(self->end);
+    if (self->stream != NULL)
+        cudaStreamDestroy(self->stream);
+    cudaGetLastError();
+    host_free(self);
+    g_array_unref(self->want);
+    g_byte_array_unref(self->got);
+    g_free(self);
+}
+
+static void read_driver(char *to, gsize size)
+{
+    g_autofree char *text = NULL;
+    int version = 0;
+    cudaDriverGetVersion(&version);
+    g_snprintf(to, size, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+    if (!g_file_get_contents("/proc/driver/nvidia/version", &text, NULL, NULL))
+        return;
+    g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
+    for (guint i = 0; words[i] != NULL; i++)
+        if (g_ascii_isdigit(words[i][0]) && strchr(words[i], '.') != NULL) {
+            g_strlcpy(to, words[i], size);
+            return;
+        }
+}
+
+static gboolean open_device(CudaBackend *self, GError **error)
+{
+    int n = 0;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || n == 0) {
+        cudaGetLastError();
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "no CUDA device: %s",
+                    e != cudaSuccess ? cudaGetErrorString(e) : "the driver lists none");
+        return FALSE;
+    }
+    if (self->config.device >= n) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "device %d: this machine has %d",
+                    self->config.device, n);
+        return FALSE;
+    }
+    size_t left = 0, all = 0;
+    TRY_CUDA(cudaSetDevice(self->config.device), "device");
+    TRY_CUDA(cudaGetDeviceProperties(&self->device, self->config.device), "device");
+    TRY_CUDA(cudaMemGetInfo(&left, &all), "memory");
+    self->memory_free = (gint64)left;
+    read_driver(self->driver, sizeof self->driver);
+    TRY_CUDA(cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking), "stream");
+    TRY_CUDA(cudaEventCreate(&self->begin), "event");
+    TRY_CUDA(cudaEventCreate(&self->end), "event");
+    return TRUE;
+}
+
+static gboolean check_room(CudaBackend *self, GError **error)
+{
+    const double gib = 1 << 30;
+    const gint64 each = 2 * attn_pool_bytes(&self->config.shape, self->config.pool_pages);
+    const gint64 reserve = self->flush_bytes + (256 << 20);
+    if (each <= (self->memory_free - reserve) / self->config.layers)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
+                "%s: K and V of %" G_GINT64_FORMAT
+                " pages take %.2f GiB a layer, %d layer%s, and %.2f GiB "
+                "must stay for work space; %.2f GiB are free: fewer pages (--pool-pages) or layers",
+                self->device.name, self->config.pool_pages, (double)each / gib, self->config.layers,
+                self->config.layers == 1 ? "" : "s", (double)reserve / gib,
+                (double)self->memory_free / gib);
+    return FALSE;
+}
+
+static gboolean make_pools(CudaBackend *self, GError **error)
+{
+    const BackendConfig *c = &self->config;
+    const gsize bytes = (gsize)attn_pool_bytes(&c->shape, MAX(c->pool_pages, 1));
+    self->pool = g_new0(AttnPool, c->layers);
+    for (gint l = 0; l < c->layers; l++) {
+        AttnPool *pool = &self->pool[l];
+        attn_pool_strides(pool, &c->shape);
+        pool->pages = c->pool_pages;
+        TRY_CUDA(cudaMalloc(&pool->k, bytes), "K pool");
+        TRY_CUDA(cudaMalloc(&pool->v, bytes), "V pool");
+        TRY_ATTN(attn_device_fill(&c->shape, pool, c->seed, self->stream, &attn_error));
+    }
+    TRY_CUDA(cudaMalloc(&self->flush, (gsize)self->flush_bytes), "L2 buffer");
+    TRY_CUDA(cudaMemset(self->flush, 0x5a, (gsize)self->flush_bytes), "L2 buffer");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "filling the pool");
+    return TRUE;
+}
+
+/* Engine and outputs for batches and plans of this size; kept while they suffice. */
+static gboolean make_room(CudaBackend *self, gint64 rows, gint64 tasks, gint64 slots,
+                          GError **error)
+{
+    const AttnShape *shape = &self->config.shape;
+    if (self->cuda != NULL && rows <= self->max_rows && tasks <= self->max_tasks &&
+        slots <= self->max_slots)
+        return TRUE;
+    if (self->cuda != NULL) {
+        self->max_rows = MAX(self->max_rows, rows > self->max_rows ? 2 * rows : 0);
+        self->max_tasks = MAX(self->max_tasks, 2 * tasks);
+        self->max_slots = MAX(self->max_slots, 2 * slots);
+    }
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
+    g_clear_pointer(&self->cuda, attn_cuda_free);
+    const AttnCudaConfig c = {
+        .shape = *shape,
+        .device = self->config.device,
+        .max_rows = (int32_t)self->max_rows,
+        .max_tasks = self->max_tasks,
+        .max_slots = self->max_slots,
+        .sms = self->config.sms,
+    };
+    TRY_ATTN(attn_cuda_new(&self->cuda, &c, &attn_error));
+    const gint64 bytes = 2 * self->max_rows * shape->q_heads * shape->head_dim;
+    if (bytes <= self->q_bytes)
+        return TRUE;
+    cudaFree(self->q);
+    cudaFree(self->out);
+    self->q = self->out = NULL;
+    TRY_CUDA(cudaMalloc(&self->q, (gsize)bytes), "queries");
+    TRY_CUDA(cudaMalloc(&self->out, (gsize)bytes), "outputs");
+    self->q_bytes = bytes;
+    return TRUE;
+}
+
+static Backend *backend_cuda_create(const BackendConfig *config, GError **error)
+{
+    CudaBackend *self = g_new0(CudaBackend, 1);
+    self->base.ops = &backend_cuda;
+    self->config = *config;
+    self->config.layers = MAX(config->layers, 1);
+    self->want = g_array_new(FALSE, FALSE, sizeof(double));
+    self->got = g_byte_array_new();
+    self->table = cuda_table_new();
+    self->max_rows = 256;
+    self->max_tasks = 1 << 15;
+    self->max_slots = 1 << 13;
+    if (!open_device(self, error))
+        goto failed;
+    self->flush_bytes = MAX(2 * (gint64)self->device.l2CacheSize, 32 << 20);
+    if (!check_room(self, error) || !make_pools(self, error) || !make_room(self, 0, 0, 0, error))
+        goto failed;
+    self->peers = cuda_peers_new(&self->config.shape, &self->pool[0], self->config.device);
+    return &self->base;
+failed:
+    backend_cuda_free(&self->base);
+    return NULL;
+}
+
+static gboolean backend_cuda_available(const BackendConfig *config, char **ret_why)
+{
+    struct cudaDeviceProp p;
+    int n = 0;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || n <= config->device ||
+        cudaGetDeviceProperties(&p, config->device) != cudaSuccess) {
+        *ret_why = g_strdup_printf("no CUDA device: %s", e != cudaSuccess ? cudaGetErrorString(e)
+                                                                          : "none of that number");
+        cudaGetLastError();
+        return FALSE;
+    }
+    *ret_why = g_strdup_printf("%s, %d SMs, %.1f GiB", p.name, p.multiProcessorCount,
+                               (double)p.totalGlobalMem / (1 << 30));
+    return TRUE;
+}
+
+static gint backend_cuda_workers(Backend *base)
+{
+    return attn_cuda_workers(((CudaBackend *)base)->cuda, ATTN_PERSISTENT);
+}
+
+static gint backend_cuda_route_workers(Backend *base, const Route *route)
+{
+    return attn_cuda_workers(((CudaBackend *)base)->cuda, route->ops->builtin);
+}
+
+static const char *backend_cuda_refuses(Backend *base, const Route *route)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    if (route->ops->kind == ROUTE_PEER)
+        return cuda_peers_refuses(self->peers, route);
+    if (route->config.tile % 16 != 0)
+        return "tile= must be a multiple of 16 on a GPU";
+    if (route->ops->builtin == ATTN_PERSISTENT && route->config.tile != 0 &&
+        route->config.tile != 16)
+        return "the persistent kernel's tile is 16";
+    return NULL;
+}
+
+/* --- a step --- */
+
+static gboolean backend_cuda_begin_step(Backend *base, const Step *step, const StepRow *rows,
+                                        guint32 n_rows, GError **error)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    self->prepared = self->have_reference = FALSE;
+    return cuda_table_step(self->table, step, rows, n_rows, self->config.pool_pages,
+                           self->config.shape.page_size, error);
+}
+
+/* Deltas and queries of the step last begun. */
+static gboolean prepare(CudaBackend *self, GError **error)
+{
+    if (self->prepared)
+        return TRUE;
+    const AttnShape *shape = &self->config.shape;
+    const gint64 rows = cuda_table_rows(self->table);
+    if (!make_room(self, rows, 0, 0, error))
+        return FALSE;
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
+    const double from = now_us();
+    if (!cuda_table_flush(self->table, self->stream, error))
+        return FALSE;
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "block tables");
+    self->step_us = now_us() - from;
+    TRY_ATTN(attn_device_queries(shape, self->q, (int32_t)rows, cuda_table_keys(self->table),
+                                 self->config.seed, self->stream, &attn_error));
+    self->batch = (AttnBatch){
+        .rows = (int32_t)rows,
+        .lens = cuda_table_lens(self->table),
+        .table = cuda_table_ids(self->table),
+        .offset = cuda_table_offset(self->table),
+        .q = self->q,
+        .out = self->out,
+        .scale = (float)(1 / sqrt(shape->head_dim)),
+    };
+    return self->prepared = cuda_peers_step(self->peers, self->table, self->stream, error);
+}
+
+static gboolean launch_layers(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                              GError **error)
+{
+    for (gint l = 0; l < self->config.layers; l++) {
+        if (route->ops->kind == ROUTE_PEER) {
+            if (!cuda_peers_run(self->peers, route, &self->batch, self->stream, error))
+                return FALSE;
+            continue;
+        }
+        TRY_ATTN(attn_cuda_run(self->cuda, &self->pool[l], &self->batch, plan, self->stream,
+                               &attn_error));
+    }
+    return TRUE;
+}
+
+/* The route's own part of planning: its task list, or the peer's plan. */
+static gboolean upload(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                       gint64 *ret_bytes, GError **error)
+{
+    if (route->ops->kind == ROUTE_PEER)
+        return cuda_peers_plan(self->peers, route, self->stream, ret_bytes, error);
+    TRY_ATTN(attn_cuda_upload(self->cuda, plan, self->stream, ret_bytes, &attn_error));
+    return TRUE;
+}
+
+/* NaN in the outputs, and an L2 that holds none of the step. */
+static gboolean make_cold(CudaBackend *self, GError **error)
+{
+    const AttnShape *shape = &self->config.shape;
+    TRY_ATTN(attn_device_poison(self->out,
+                                (gint64)self->batch.rows * shape->q_heads * shape->head_dim,
+                                self->stream, &attn_error));
+    TRY_ATTN(attn_device_read(self->flush, self->flush_bytes, self->out,
+                              self->device.multiProcessorCount, self->stream, &attn_error));
+    return TRUE;
+}
+
+static gboolean run_wall(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                         Execution *ret, GError **error)
+{
+    gint64 bytes = 0;
+    if (!make_cold(self, error))
+        return FALSE;
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
+    const double from = now_us();
+    if (!upload(self, route, plan, &bytes, error))
+        return FALSE;
+    const double planned = now_us();
+    if (!launch_layers(self, route, plan, error))
+        return FALSE;
+    TRY_CUDA(cudaStreamSynchronize(self->stream), route->label);
+    ret->wall_us = now_us() - from + self->step_us;
+    ret->plan_us = planned - from + self->step_us;
+    ret->upload_bytes = bytes + cuda_table_upload_bytes(self->table);
+    ret->copies = (bytes > 0) + cuda_table_copies(self->table);
+    return TRUE;
+}
+
+static gboolean capture(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                        cudaGraph_t *ret, GError **error)
+{
+    TRY_CUDA(cudaStreamBeginCapture(self->stream, cudaStreamCaptureModeThreadLocal), "capture");
+    const gboolean launched = launch_layers(self, route, plan, error);
+    const cudaError_t e = cudaStreamEndCapture(self->stream, ret);
+    if (!launched)
+        return FALSE;
+    return cuda_ok(e, "capture", error);
+}
+
+static gint64 kernel_nodes(cudaGraph_t graph)
+{
+    size_t n = 0;
+    gint64 kernels = 0;
+    if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess)
+        return -1;
+    g_autofree cudaGraphNode_t *nodes = g_new0(cudaGraphNode_t, n + 1);
+    if (cudaGraphGetNodes(graph, nodes, &n) != cudaSuccess)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        enum cudaGraphNodeType type;
+        kernels +=
+            cudaGraphNodeGetType(nodes[i], &type) == cudaSuccess && type == cudaGraphNodeTypeKernel;
+    }
+    return kernels;
+}
+
+/* Event time of the launches, or of one graph of them, with the host ahead. */
+static gboolean time_kernels(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                             cudaGraphExec_t graph, double *ret_us, GError **error)
+{
+    const gint launches = (plan != NULL ? plan->counts.launches : 4) * self->config.layers;
+    float ms;
+    if (!make_cold(self, error))
+        return FALSE;
+    TRY_ATTN(attn_device_spin(MIN(20000 + 6000 * (gint64)launches, 20000000), self->stream,
+                              &attn_error));
+    TRY_CUDA(cudaEventRecord(self->begin, self->stream), "event");
+    if (graph != NULL)
+        TRY_CUDA(cudaGraphLaunch(graph, self->stream), "graph");
+    else if (!launch_layers(self, route, plan, error))
+        return FALSE;
+    TRY_CUDA(cudaEventRecord(self->end, self->stream), "event");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), route->label);
+    TRY_CUDA(cudaEventElapsedTime(&ms, self->begin, self->end), "event");
+    *ret_us = 1e3 * (double)ms;
+    return TRUE;
+}
+
+static gboolean run_kernels(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                            Execution *ret, GError **error)
+{
+    if (!self->config.graphs && !self->config.verify_launches)
+        return time_kernels(self, route, plan, NULL, &ret->kernel_us, error);
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    gboolean ok = capture(self, route, plan, &graph, error);
+    if (ok)
+        ret->launches_seen = kernel_nodes(graph) / self->config.layers;
+    if (ok && self->config.graphs)
+        ok = cuda_ok(cudaGraphInstantiate(&exec, graph, 0), "graph", error);
+    ok = ok && time_kernels(self, route, plan, exec, &ret->kernel_us, error);
+    if (exec != NULL)
+        cudaGraphExecDestroy(exec);
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    return ok;
+}
+
+/* --- the check --- */
+
+static void *reserve(gsize bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static gboolean open_host(CudaBackend *self, GError **error)
+{
+    if (self->engine != NULL)
+        return TRUE;
+    const gsize bytes = (gsize)attn_pool_bytes(&self->config.shape, self->config.pool_pages);
+    attn_pool_strides(&self->host, &self->config.shape);
+    self->host.pages = self->config.pool_pages;
+    self->host.k = reserve(bytes);
+    self->host.v = reserve(bytes);
+    self->filled = g_malloc0((gsize)self->config.pool_pages);
+    self->engine = attn_cpu_new(self->config.threads);
+    if (self->engine != NULL && self->host.k != NULL && self->host.v != NULL)
+        return TRUE;
+    g_set_error_literal(error, KV_ERROR, KV_ERROR_MACHINE,
+                        "no threads or address space for the reference");
+    return FALSE;
+}
+
+static void make_reference(CudaBackend *self)
+{
+    const AttnShape *shape = &self->config.shape;
+    const guint32 rows = cuda_table_rows(self->table);
+    const gint32 *lens = cuda_table_host_lens(self->table);
+    const gint32 *offset = cuda_table_host_offset(self->table);
+    const gint32 *ids = cuda_table_host_ids(self->table);
+    const gsize width = (gsize)shape->q_heads * (gsize)shape->head_dim;
+    g_autoptr(GArray) fresh = g_array_new(FALSE, FALSE, sizeof(gint32));
+    g_autofree guint16 *q = g_new(guint16, rows * width + 1);
+    for (guint32 r = 0; r < rows; r++) {
+        attn_fill_query(shape, self->config.seed, cuda_table_host_keys(self->table)[r],
+                        q + r * width);
+        for (gint32 p = 0; p * shape->page_size < lens[r]; p++) {
+            const gint32 page = ids[offset[r] + p];
+            if (!self->filled[page]) {
+                self->filled[page] = 1;
+                g_array_append_val(fresh, page);
+            }
+        }
+    }
+    attn_cpu_fill_pages(self->engine, shape, &self->host, self->config.seed,
+                        (const int32_t *)(gpointer)fresh->data, fresh->len);
+    const AttnBatch batch = {(int32_t)rows, lens, ids, offset, q, NULL, self->batch.scale};
+    g_array_set_size(self->want, (guint)(rows * width));
+    attn_cpu_reference(self->engine, shape, &self->host, &batch,
+                       (double *)(gpointer)self->want->data);
+    self->have_reference = TRUE;
+}
+
+static gboolean compare(CudaBackend *self, Execution *ret, GError **error)
+{
+    const AttnShape *shape = &self->config.shape;
+    const gsize n = (gsize)self->batch.rows * (gsize)shape->q_heads * (gsize)shape->head_dim;
+    if (!open_host(self, error))
+        return FALSE;
+    if (!self->have_reference)
+        make_reference(self);
+    g_byte_array_set_size(self->got, (guint)(2 * n));
+    TRY_CUDA(cudaMemcpy(self->got->data, self->out, 2 * n, cudaMemcpyDeviceToHost), "outputs");
+    backend_errors(shape->dtype, self->got->data, (const double *)(gpointer)self->want->data, n,
+                   &ret->max_abs_err, &ret->mean_abs_err);
+    ret->checked = TRUE;
+    return TRUE;
+}
+
+/* --- a route --- */
+
+static gboolean backend_cuda_execute(Backend *base, const Route *route, const AttnPlan *plan,
+                                     gint repeats, gboolean check, Execution *ret, GError **error)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    g_autofree double *kernel = g_new(double, 3 * repeats);
+    double *wall = kernel + repeats, *planned = wall + repeats;
+    if (plan != NULL && !make_room(self, 0, plan->n_tasks, plan->counts.partial_slots, error))
+        return FALSE;
+    if (!prepare(self, error))
+        return FALSE;
+    *ret = (Execution){.repeats = repeats, .launches_seen = -1};
+    nvtxRangePushA(route->label);
+    for (gint i = 0; i < repeats; i++) {
+        if (!run_wall(self, route, plan, ret, error) ||
+            !run_kernels(self, route, plan, ret, error)) {
+            nvtxRangePop();
+            return FALSE;
+        }
+        kernel[i] = ret->kernel_us, wall[i] = ret->wall_us, planned[i] = ret->plan_us;
+    }
+    nvtxRangePop();
+    sort_doubles(kernel, (gsize)repeats);
+    sort_doubles(wall, (gsize)repeats);
+    sort_doubles(planned, (gsize)repeats);
+    ret->kernel_us = quantile_linear(kernel, (gsize)repeats, 0.5);
+    ret->wall_us = quantile_linear(wall, (gsize)repeats, 0.5);
+    ret->plan_us = quantile_linear(planned, (gsize)repeats, 0.5);
+    if (route->ops->kind == ROUTE_PEER)
+        ret->launches_seen = cuda_peers_launches(self->peers, route);
+    return !check || compare(self, ret, error);
+}
+
+static void put_int(JsonBuilder *b, const char *name, gint64 value)
+{
+    json_builder_set_member_name(b, name);
+    json_builder_add_int_value(b, value);
+}
+
+static void put_string(JsonBuilder *b, const char *name, const char *value)
+{
+    json_builder_set_member_name(b, name);
+    json_builder_add_string_value(b, value);
+}
+
+static void backend_cuda_describe(Backend *base, JsonBuilder *b)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    const AttnCudaTuning p = attn_cuda_tuning(self->cuda, ATTN_PERSISTENT),
+                         t = attn_cuda_tuning(self->cuda, ATTN_WORKQUEUE);
+    g_autofree char *limited =
+        g_strdup_printf("%s limited to %d SMs", self->device.name, self->config.sms);
+    g_autofree char *toolkit =
+        g_strdup_printf("%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    g_autofree char *persistent = g_strdup_printf("%dx%dx%d", p.warps, p.stages, p.ctas_per_sm);
+    g_autofree char *tasks = g_strdup_printf("%dx%dx%d", t.warps, t.stages, t.ctas_per_sm);
+    put_string(b, "name", self->config.sms > 0 ? limited : self->device.name);
+    put_string(b, "driver", self->driver);
+    put_string(b, "toolkit", toolkit);
+    put_int(b, "sms", self->device.multiProcessorCount);
+    put_int(b, "sm_arch", self->device.major * 10 + self->device.minor);
+    put_int(b, "memory_bytes", (gint64)self->device.totalGlobalMem);
+    put_int(b, "l2_bytes", self->device.l2CacheSize);
+    put_string(b, "l2", "emptied before every run");
+    put_string(b, "persistent_warps_stages_ctas", persistent);
+    put_string(b, "tasks_warps_stages_ctas", tasks);
+    put_int(b, "workspace_bytes", attn_cuda_workspace_bytes(self->cuda));
+}
+
+const BackendOps backend_cuda = {
+    .info = {"cuda", "runs on an NVIDIA GPU", NULL, 0},
+    .executes = TRUE,
+    .default_repeats = 5,
+    .create = backend_cuda_create,
+    .available = backend_cuda_available,
+    .workers = backend_cuda_workers,
+    .route_workers = backend_cuda_route_workers,
+    .refuses = backend_cuda_refuses,
+    .begin_step = backend_cuda_begin_step,
+    .execute = backend_cuda_execute,
+    .describe = backend_cuda_describe,
+    .free = backend_cuda_free,
+};

@@ -619,6 +619,7 @@ const BackendOps backend_cuda = {
     .available = backend_cuda_available,
     .workers = backend_cuda_workers,
     .route_workers = backend_cuda_route_workers,
+    .plans_persistent = TRUE,
     .refuses = backend_cuda_refuses,
     .begin_step = backend_cuda_begin_step,
     .execute = backend_cuda_execute,

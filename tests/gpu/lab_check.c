@@ -1,4 +1,5 @@
-/* attn-lab check [--quick] [--seed N]: every route over the shape grid against the fp64 reference.
+/* attn-lab check [--quick] [--seed N] [--shapes N]: every route over the shape grid against the
+ * fp64 reference.
  *
  * Each case: fresh random lengths (0, 1, tile and page edges among them), pages permuted, K and V
  * of the pool NaN but for the entries that are attended to, outputs poisoned; each route runs
@@ -137,10 +138,13 @@ int lab_check(int argc, char **argv)
 {
     Random random = {1};
     bool quick = false;
+    long most = 1 << 20;
     for (int i = 1; i < argc; i++) {
         quick = quick || strcmp(argv[i], "--quick") == 0;
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
             random.state = strtoull(argv[++i], NULL, 0);
+        else if (strcmp(argv[i], "--shapes") == 0 && i + 1 < argc)
+            most = atol(argv[++i]);
     }
     Totals t = {0};
     long shapes = 0;
@@ -148,7 +152,7 @@ int lab_check(int argc, char **argv)
         for (int p = 1; p <= 128; p *= 2)
             for (int g = 1; g <= 16; g++)
                 for (int x = 0; x < 4; x++) {
-                    if (quick && random_below(&random, 16) != 0)
+                    if (shapes >= most || (quick && random_below(&random, 16) != 0))
                         continue;
                     const AttnShape s = {2 * g, 2, d, p, x & 1, x >> 1};
                     check_shape(&s, &random, random_below(&random, 2), &t);

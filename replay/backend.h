@@ -72,10 +72,11 @@ typedef struct BackendOps {
     gint (*workers)(Backend *self);
     /* The same for one built-in route, where routes run with other CTAs; NULL = `workers`. */
     gint (*route_workers)(Backend *self, const Route *route);
-    /* `persistent` is planned on the device: execute() looks at plan->config and plan->counts alone,
-     * and the host need not build the task list. */
+    /* `persistent` is planned on the device: execute() looks at plan->config and plan->counts
+     * alone, and the host need not build the task list. */
     gboolean plans_persistent;
-    /* Streaming read rate measured now, bytes a microsecond; NULL = cannot tell. A second or less. */
+    /* Streaming read rate measured now, bytes a microsecond; NULL = cannot tell. A second or less.
+     */
     double (*read_rate)(Backend *self);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */
     const char *(*refuses)(Backend *self, const Route *route);

@@ -21,8 +21,8 @@
 #include "kernels/attn_device.h"
 #include "kernels/cpu_engine.h"
 #include "replay/backend.h"
-#include "replay/cuda_peers.h"
 #include "replay/cuda_table.h"
+#include "replay/peer_route.h"
 
 typedef struct CudaBackend {
     Backend base;
@@ -34,7 +34,9 @@ typedef struct CudaBackend {
     AttnCuda *cuda;
     gint64 max_rows, max_tasks, max_slots; /* of `cuda` */
     CudaTable *table;
-    CudaPeers *peers;
+    PeerRoutes *peers;
+    gint64 step_number; /* of begin_step() calls, 1 .. */
+    GHashTable *tables; /* peer's label -> step_number that its tables are of */
     void *q, *out, *flush;
     gint64 q_bytes, flush_bytes;
     cudaStream_t stream;
@@ -97,7 +99,8 @@ static void backend_cuda_free(Backend *base)
 {
     CudaBackend *self = (CudaBackend *)base;
     cudaDeviceSynchronize();
-    cuda_peers_free(self->peers);
+    peer_routes_free(self->peers);
+    g_hash_table_unref(self->tables);
     attn_cuda_free(self->cuda);
     cuda_table_free(self->table);
     for (gint l = 0; self->pool != NULL && l < self->config.layers; l++) {
@@ -245,6 +248,7 @@ static Backend *backend_cuda_create(const BackendConfig *config, GError **error)
     self->want = g_array_new(FALSE, FALSE, sizeof(double));
     self->got = g_byte_array_new();
     self->table = cuda_table_new();
+    self->tables = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->max_rows = 256;
     self->max_tasks = 1 << 15;
     self->max_slots = 1 << 13;
@@ -253,7 +257,8 @@ static Backend *backend_cuda_create(const BackendConfig *config, GError **error)
     self->flush_bytes = MAX(2 * (gint64)self->device.l2CacheSize, 32 << 20);
     if (!check_room(self, error) || !make_pools(self, error) || !make_room(self, 0, 0, 0, error))
         goto failed;
-    self->peers = cuda_peers_new(&self->config.shape, &self->pool[0], self->config.device);
+    self->peers = peer_routes_new(&self->config.shape, &self->pool[0], self->config.device,
+                                  self->config.graphs);
     return &self->base;
 failed:
     backend_cuda_free(&self->base);
@@ -287,11 +292,36 @@ static gint backend_cuda_route_workers(Backend *base, const Route *route)
     return attn_cuda_workers(((CudaBackend *)base)->cuda, route->ops->builtin);
 }
 
+/* A streaming read of up to 2 GB of the pool, the median of seven, less the fixed part of a short
+ * one. */
+static double backend_cuda_read_rate(Backend *base)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    const gint64 bytes = attn_pool_bytes(&self->config.shape, MAX(self->config.pool_pages, 1));
+    const gint64 most = MIN(bytes, (gint64)2 << 30) / 16 * 16;
+    double us[7];
+    for (guint i = 0; i < G_N_ELEMENTS(us); i++) {
+        float ms = 0;
+        AttnCudaError e;
+        if (attn_device_spin(30000, self->stream, &e) != ATTN_OK ||
+            cudaEventRecord(self->begin, self->stream) != cudaSuccess ||
+            attn_device_read(i % 2 ? self->pool[0].v : self->pool[0].k, most, self->flush,
+                             self->device.multiProcessorCount, self->stream, &e) != ATTN_OK ||
+            cudaEventRecord(self->end, self->stream) != cudaSuccess ||
+            cudaStreamSynchronize(self->stream) != cudaSuccess ||
+            cudaEventElapsedTime(&ms, self->begin, self->end) != cudaSuccess)
+            return 0;
+        us[i] = 1e3 * (double)ms;
+    }
+    sort_doubles(us, G_N_ELEMENTS(us));
+    return (double)most / MAX(us[G_N_ELEMENTS(us) / 2] - 5, 1);
+}
+
 static const char *backend_cuda_refuses(Backend *base, const Route *route)
 {
     CudaBackend *self = (CudaBackend *)base;
     if (route->ops->kind == ROUTE_PEER)
-        return cuda_peers_refuses(self->peers, route);
+        return peer_routes_refuses(self->peers, route);
     if (route->config.tile % 16 != 0)
         return "tile= must be a multiple of 16 on a GPU";
     if (route->ops->builtin == ATTN_PERSISTENT && route->config.tile != 0 &&
@@ -307,6 +337,7 @@ static gboolean backend_cuda_begin_step(Backend *base, const Step *step, const S
 {
     CudaBackend *self = (CudaBackend *)base;
     self->prepared = self->have_reference = FALSE;
+    self->step_number++;
     return cuda_table_step(self->table, step, rows, n_rows, self->config.pool_pages,
                            self->config.shape.page_size, error);
 }
@@ -337,7 +368,7 @@ static gboolean prepare(CudaBackend *self, GError **error)
         .out = self->out,
         .scale = (float)(1 / sqrt(shape->head_dim)),
     };
-    return self->prepared = cuda_peers_step(self->peers, self->table, self->stream, error);
+    return self->prepared = TRUE;
 }
 
 static gboolean launch_layers(CudaBackend *self, const Route *route, const AttnPlan *plan,
@@ -345,7 +376,8 @@ static gboolean launch_layers(CudaBackend *self, const Route *route, const AttnP
 {
     for (gint l = 0; l < self->config.layers; l++) {
         if (route->ops->kind == ROUTE_PEER) {
-            if (!cuda_peers_run(self->peers, route, &self->batch, self->stream, error))
+            if (!peer_routes_run(self->peers, route, self->batch.q, self->batch.out,
+                                 self->batch.scale, self->stream, error))
                 return FALSE;
             continue;
         }
@@ -355,12 +387,27 @@ static gboolean launch_layers(CudaBackend *self, const Route *route, const AttnP
     return TRUE;
 }
 
+/* A peer's own form of block table: once a step, and not part of any time. */
+static gboolean peer_tables(CudaBackend *self, const Route *route, GError **error)
+{
+    const gpointer done = g_hash_table_lookup(self->tables, route->label);
+    if (route->ops->kind != ROUTE_PEER || (gint64)(gintptr)done == self->step_number)
+        return TRUE;
+    if (!peer_routes_tables(self->peers, route, (gint32)cuda_table_rows(self->table),
+                            cuda_table_host_lens(self->table), cuda_table_host_ids(self->table),
+                            cuda_table_host_offset(self->table), self->stream, error))
+        return FALSE;
+    g_hash_table_replace(self->tables, g_strdup(route->label),
+                         (gpointer)(gintptr)self->step_number);
+    return TRUE;
+}
+
 /* The route's own part of planning: its task list, or the peer's plan. */
 static gboolean upload(CudaBackend *self, const Route *route, const AttnPlan *plan,
                        gint64 *ret_bytes, GError **error)
 {
     if (route->ops->kind == ROUTE_PEER)
-        return cuda_peers_plan(self->peers, route, self->stream, ret_bytes, error);
+        return peer_routes_plan(self->peers, route, self->stream, ret_bytes, error);
     TRY_ATTN(attn_cuda_upload(self->cuda, plan, self->stream, ret_bytes, &attn_error));
     return TRUE;
 }
@@ -551,7 +598,7 @@ static gboolean backend_cuda_execute(Backend *base, const Route *route, const At
     double *wall = kernel + repeats, *planned = wall + repeats;
     if (plan != NULL && !make_room(self, 0, plan->n_tasks, plan->counts.partial_slots, error))
         return FALSE;
-    if (!prepare(self, error))
+    if (!prepare(self, error) || !peer_tables(self, route, error))
         return FALSE;
     *ret = (Execution){.repeats = repeats, .launches_seen = -1};
     nvtxRangePushA(route->label);
@@ -571,7 +618,7 @@ static gboolean backend_cuda_execute(Backend *base, const Route *route, const At
     ret->wall_us = quantile_linear(wall, (gsize)repeats, 0.5);
     ret->plan_us = quantile_linear(planned, (gsize)repeats, 0.5);
     if (route->ops->kind == ROUTE_PEER)
-        ret->launches_seen = cuda_peers_launches(self->peers, route);
+        ret->launches_seen = peer_routes_launches(self->peers, route);
     return !check || compare(self, ret, error);
 }
 
@@ -620,6 +667,7 @@ const BackendOps backend_cuda = {
     .workers = backend_cuda_workers,
     .route_workers = backend_cuda_route_workers,
     .plans_persistent = TRUE,
+    .read_rate = backend_cuda_read_rate,
     .refuses = backend_cuda_refuses,
     .begin_step = backend_cuda_begin_step,
     .execute = backend_cuda_execute,

@@ -108,9 +108,13 @@ static void add_lane(Bench *self, const PluginChoice *choice)
     lane->plan_us = lane->kernel + self->rounds;
     lane->wall = lane->plan_us + self->rounds;
     attn_plan_init(&lane->plan);
-    if (lane->route.ops->kind == ROUTE_BUILTIN)
+    const gboolean builtin = lane->route.ops->kind == ROUTE_BUILTIN;
+    const gint workers = builtin && self->ops->route_workers != NULL
+                             ? self->ops->route_workers(self->backend, &lane->route)
+                             : self->workers;
+    if (builtin)
         route_plan_config(&lane->plan_config, &lane->route, &self->config->splits, &self->shape,
-                          self->workers);
+                          workers);
 }
 
 static gboolean lanes_open(Bench *self, GError **error)

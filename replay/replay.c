@@ -370,6 +370,11 @@ static gboolean build_plan(Replay *self, Lane *lane, double *ret_us, GError **er
     *ret_us = 0;
     if (lane->route.ops->kind != ROUTE_BUILTIN)
         return TRUE;
+    if (lane->route.ops->builtin == ATTN_PERSISTENT && self->ops->plans_persistent) {
+        lane->plan.config = lane->plan_config;
+        lane->plan.counts = self->candidate[lane - self->lane].counts;
+        return TRUE;
+    }
     const double from = now_us();
     const AttnStatus status =
         attn_plan_build(&lane->plan, &lane->plan_config, &self->backend_config.shape,

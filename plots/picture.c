@@ -5,14 +5,19 @@
 
 #include "base/outfile.h"
 
-void append_real(GString *to, double value)
+static void append_digits(GString *to, const char *format, double value)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     if (!isfinite(value)) {
         g_string_append(to, "NaN");
         return;
     }
-    g_string_append(to, g_ascii_formatd(text, sizeof text, "%.7g", value == 0 ? 0.0 : value));
+    g_string_append(to, g_ascii_formatd(text, sizeof text, format, value == 0 ? 0.0 : value));
+}
+
+void append_real(GString *to, double value)
+{
+    append_digits(to, "%.7g", value);
 }
 
 /* Pixels for the terminals: 300 a inch for PNG, 96 for SVG. Text is 7.5 points on paper. */
@@ -128,7 +133,7 @@ void picture_row(Picture *self, guint n, const double *values)
     for (guint i = 0; i < n; i++) {
         if (i > 0)
             g_string_append_c(self->data, ' ');
-        append_real(self->data, values[i]);
+        append_digits(self->data, i == 0 ? "%.12g" : "%.7g", values[i]);
     }
     g_string_append_c(self->data, '\n');
 }
@@ -167,7 +172,7 @@ const char *picture_text(Picture *self, const char *text)
 const char *picture_number(Picture *self, double value)
 {
     GString *text = g_string_new(NULL);
-    append_real(text, value);
+    append_digits(text, "%.12g", value);
     char *result = g_string_free(text, FALSE);
     g_ptr_array_add(self->literals, result);
     return result;

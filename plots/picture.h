@@ -45,6 +45,7 @@ void picture_note(Picture *self, const char *format, ...) G_GNUC_PRINTF(2, 3);
 guint picture_block(Picture *self, guint panel, const char *label, const char *columns);
 /* The same for a map: the first two columns say where, the third is the value there. */
 guint picture_map_block(Picture *self, guint panel, const char *label, const char *columns);
+/* The first value, often a time, is written with 12 digits, the others with 7. */
 void picture_row(Picture *self, guint n, const double *values);
 void picture_gap(Picture *self); /* an empty line: a line drawn through the block is broken here */
 

@@ -134,6 +134,10 @@ void plot_y_from_zero(Picture *p, double max, guint tics, gboolean whole)
 
 void plot_log_tics(Picture *p, char axis, double min, double max)
 {
+    /* A log axis cannot begin at 0; twelve decades are enough for any. */
+    max = max > 0 && isfinite(max) ? max : 1;
+    min = isfinite(min) ? MAX(min, max * 1e-12) : max / 10;
+    max = MAX(max, min * 1.5);
     static const double fine[] = {1, 1.5, 2, 3, 4, 5, 6, 8}, usual[] = {1, 2, 5};
     gboolean narrow = max / min <= 6;
     const double *steps = narrow ? fine : usual;
@@ -206,5 +210,6 @@ void plot_time_axis(Picture *p, const RunData *run)
 {
     double first = (double)run->first / 1e9, last = (double)run->last / 1e9;
     picture_add(p, "set xrange [%s:%s]\nset xlabel 'simulated time (s)'\n",
-                picture_number(p, first), picture_number(p, last > first ? last : first + 1));
+                picture_number(p, first),
+                picture_number(p, MAX(last, first + MAX(1e-6, first * 1e-9))));
 }

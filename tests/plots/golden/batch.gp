@@ -28,7 +28,7 @@ set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
 set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
 set style fill transparent solid 0.22 noborder
 set multiplot
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set yrange [0:40]
 set ytics 10
@@ -36,36 +36,36 @@ set format y '%g'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
 set tmargin at screen 0.985
-set bmargin at screen 0.7233333
+set bmargin at screen 0.723333333333
 unset xlabel
 set format x ''
 set ylabel 'decode rows'
 plot DATA index 0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
      DATA index 0 using 1:2 with lines lc rgb '#0072b2' lw 1.4 notitle
 if (F eq 'svg') { print axes(1, '--') }
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set yrange [0:60]
 set ytics 20
 set format y '%g'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.6883333
-set bmargin at screen 0.4266667
+set tmargin at screen 0.688333333333
+set bmargin at screen 0.426666666667
 unset xlabel
 set format x ''
 set ylabel 'waiting'
 plot DATA index 1 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
      DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.4 notitle
 if (F eq 'svg') { print axes(2, '--') }
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set yrange [0:100]
 set ytics 25
 set format y '%g'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.3916667
+set tmargin at screen 0.391666666667
 set bmargin at screen 0.13
 set format x '%g'
 set ylabel 'pages used (%)'

@@ -33,7 +33,7 @@ set lmargin at screen 0.08
 set rmargin at screen 0.48
 set bmargin at screen 0.6
 set tmargin at screen 0.9
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set ylabel 'decode rows'
 set yrange [0:40]
@@ -48,7 +48,7 @@ set lmargin at screen 0.58
 set rmargin at screen 0.98
 set bmargin at screen 0.6
 set tmargin at screen 0.9
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set ylabel 'launches per step, as chosen'
 set yrange [0:*]
@@ -65,7 +65,7 @@ set tmargin at screen 0.41
 set logscale x
 set format x '%g'
 set xtics (0.1, 0.2, 0.5, 1, 2)
-set xrange [0.07214271:3.2525]
+set xrange [0.07214270839:3.252500393]
 set xlabel 'TTFT (s)'
 set ylabel 'fraction of requests'
 set yrange [0:1]
@@ -82,7 +82,7 @@ set tmargin at screen 0.41
 set logscale x
 set format x '%g'
 set xtics (0.05, 0.1, 0.2)
-set xrange [0.03947688:0.2499484]
+set xrange [0.0394768816:0.249948377]
 set xlabel 'TPOT (s)'
 set ylabel 'fraction of requests'
 set yrange [0:1]

@@ -30,7 +30,7 @@ set style fill transparent solid 0.22 noborder
 set palette defined (0 '#e8f1f8', 0.25 '#a6cbe3', 0.5 '#56a0cf', 0.75 '#0072b2', 1 '#06304f')
 set style fill solid 1
 set colorbox user size 0.02,0.4
-set xrange [0:0.1300234]
+set xrange [0:0.130023424]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
 set rmargin at screen 0.84

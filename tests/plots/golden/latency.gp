@@ -30,7 +30,7 @@ set style fill transparent solid 0.22 noborder
 set logscale x
 set format x '%g'
 set xtics (0.01, 0.1, 1)
-set xrange [0.005785728:5.021416]
+set xrange [0.00578572812:5.021415508]
 set xlabel 'time (s)'
 set yrange [0:1.02]
 set ylabel 'fraction of requests'

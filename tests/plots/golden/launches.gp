@@ -28,11 +28,11 @@ set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
 set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
 set style fill transparent solid 0.22 noborder
 set multiplot
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
-set tmargin at screen 0.8440909
+set tmargin at screen 0.844090909091
 set bmargin at screen 0.575
 unset xlabel
 set format x ''
@@ -48,7 +48,7 @@ plot \
     DATA index 3 using 1:2 with lines lc rgb '#0072b2' lw 1.9 title 'workqueue', \
     DATA index 4 using 1:2 with lines lc rgb '#56b4e9' lw 1.2 title 'workqueue-fused'
 if (F eq 'svg') { print axes(1, '-y') }
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
 set rmargin at screen 0.97

@@ -56,8 +56,8 @@ set bmargin at screen 0.13
 set format x '%g'
 set key off
 unset label 1
-set arrow 2 from graph 0, first 630 to graph 1, first 630 nohead dt 3 lw 0.8
-set label 2 'capacity' at graph 0.02, first 630 offset 0,-0.6 noenhanced
+set arrow 2 from graph 0, first 629.99999874 to graph 1, first 629.99999874 nohead dt 3 lw 0.8
+set label 2 'capacity' at graph 0.02, first 629.99999874 offset 0,-0.6 noenhanced
 unset logscale y
 set yrange [0:*]
 set format y '%g'

@@ -27,7 +27,7 @@ set tics nomirror scale 0.5
 set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
 set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
 set style fill transparent solid 0.22 noborder
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set yrange [0:10]
 set ytics 2

@@ -31,7 +31,7 @@ set palette defined (0 '#e8f1f8', 0.25 '#a6cbe3', 0.5 '#56a0cf', 0.75 '#0072b2',
 set style fill solid 1
 set colorbox user size 0.02,0.4
 set multiplot
-set xrange [0:0.1300234]
+set xrange [0:0.130023424]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
 set rmargin at screen 0.97
@@ -52,7 +52,7 @@ plot DATA index 0 using 1:($3 > 0 ? $2 : NaN) with points pt '#' notitle
 plot DATA index 0 using 1:2:3 with image notitle
 }
 if (F eq 'svg') { print axes(1, '--') }
-set xrange [0:0.1300234]
+set xrange [0:0.130023424]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
 set rmargin at screen 0.97

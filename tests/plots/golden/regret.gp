@@ -27,7 +27,7 @@ set tics nomirror scale 0.5
 set grid back linewidth 0.4 linecolor rgb '#d8d8d8'
 set key noenhanced tmargin center horizontal Left reverse width -1.5 samplen 1.2 spacing 0.95
 set style fill transparent solid 0.22 noborder
-set xrange [0:5.831616]
+set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
 set yrange [0:10]
 set ytics 2
@@ -35,7 +35,7 @@ set format y '%g'
 set ylabel 'slower than the fastest (%)'
 plot DATA index 0 using 1:2 with impulses lc rgb '#56b4e9' lw 1 notitle, \
      DATA index 0 using 1:2 with points pt 7 ps 0.3*PS lc rgb '#0072b2' title 'mean of a bin', \
-     2.762808 with lines lc rgb '#000000' lw 1 dt 2 title 'all 29 compared steps: 2.76 %'
+     2.76280832557 with lines lc rgb '#000000' lw 1 dt 2 title 'all 29 compared steps: 2.76 %'
 if (F eq 'svg') { print axes(1, '--') }
 if (F eq 'svg') { unset print }
 if (F ne 'dumb' && F ne 'sixel') { unset output }

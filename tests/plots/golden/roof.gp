@@ -30,7 +30,7 @@ set style fill transparent solid 0.22 noborder
 set logscale x
 set format x '%g'
 set xtics (1, 10, 100)
-set xrange [0.4126518:153.5435]
+set xrange [0.412651819442:153.543488759]
 set yrange [0:400]
 set ytics 100
 set format y '%g'

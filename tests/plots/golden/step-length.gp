@@ -30,7 +30,7 @@ set style fill transparent solid 0.22 noborder
 set logscale x
 set format x '%g'
 set xtics (20, 50, 100, 200)
-set xrange [16.11232:415.3475]
+set xrange [16.11232:415.347464]
 set xlabel 'length of a step (ms)'
 set yrange [0:1]
 set ylabel 'fraction of steps'

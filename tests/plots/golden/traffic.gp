@@ -42,7 +42,7 @@ set bmargin at screen 0.18
 set tmargin at screen 0.84
 set ylabel 'merge / KV traffic (%)'
 set xlabel 'decode rows'
-set xrange [0.981457:45.64875]
+set xrange [0.981456959399:45.6487523237]
 plot \
     DATA index 0 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
     DATA index 1 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
@@ -61,7 +61,7 @@ unset ylabel
 set format y ''
 set key off
 set xlabel 'longest row (tokens)'
-set xrange [105.6389:9826.783]
+set xrange [105.638865777:9826.78328059]
 plot \
     DATA index 4 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
     DATA index 5 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \

@@ -36,7 +36,7 @@ set tmargin at screen 0.97
 set yrange [0:150]
 set ytics 50
 set format y '%g'
-set xrange [0:2.281701]
+set xrange [0:2.281701376]
 set xlabel 'arrival (s)' offset 0,0.4
 set ylabel 'requests/s'
 plot DATA index 0 using 1:2 with fillsteps lc rgb '#0072b2' notitle

@@ -183,6 +183,11 @@ static gboolean take_arrival(Engine *e, SimRequest *r, GError **error)
     return TRUE;
 }
 
+gboolean engine_idle(const Engine *e)
+{
+    return e->n_running == 0 && e->waiting.n == 0;
+}
+
 gboolean engine_take_arrivals(Engine *e, GError **error)
 {
     while (e->next_arrival <= e->now) {
@@ -194,7 +199,7 @@ gboolean engine_take_arrivals(Engine *e, GError **error)
             r = e->ahead;
             if (!look_ahead(e, error))
                 return FALSE;
-            if (entry_time(&r->request) > e->now) {
+            if (entry_time(&r->request) > r->request.arrival) { /* gets in line by its sending */
                 event_queue_push(&e->events, entry_time(&r->request), 0, r);
                 note_next_arrival(e);
                 continue;
@@ -214,9 +219,10 @@ static gboolean decide_cache(const Engine *e, gboolean by_log)
     return e->config->prefix_cache >= 0 ? e->config->prefix_cache : by_log;
 }
 
-static gboolean engine_start(Engine *e, GError **error)
+gboolean engine_start(Engine *e, const SimRun *run, GError **error)
 {
-    const SimConfig *c = e->config;
+    const SimConfig *c = run->config;
+    *e = (Engine){.run = run, .config = c, .horizon = KV_NS_MAX};
     e->ops = (const SchedulerOps *)c->scheduler.info;
     e->traits = e->ops->traits(c->scheduler.config);
     e->page_size = c->page_size;
@@ -251,7 +257,7 @@ static gboolean engine_start(Engine *e, GError **error)
     return sink == NULL || sink->begin == NULL || sink->begin(sink, e->pool.id_limit, error);
 }
 
-static void engine_stop(Engine *e)
+void engine_stop(Engine *e)
 {
     if (e->ops->stop)
         e->ops->stop(e->state);
@@ -356,17 +362,20 @@ static gboolean full_step(Engine *e, GError **error)
     return TRUE;
 }
 
-static gboolean main_loop(Engine *e, GError **error)
+gboolean engine_advance(Engine *e, kv_ns horizon, GError **error)
 {
+    e->horizon = horizon;
     for (;;) {
         if (!progress_check(e->run->progress, error) || !engine_take_arrivals(e, error))
             return FALSE;
-        if (e->n_running == 0 && e->waiting.n == 0) {
-            if (e->next_arrival == KV_NS_MAX)
+        if (engine_idle(e)) {
+            if (e->next_arrival == KV_NS_MAX || e->next_arrival >= horizon)
                 return TRUE;
             e->now = e->next_arrival;
             continue;
         }
+        if (e->now >= horizon)
+            return TRUE;
         if (!full_step(e, error))
             return FALSE;
         if (engine_may_rest(e) && e->run->ledger == NULL && !engine_rest(e, error))
@@ -375,19 +384,27 @@ static gboolean main_loop(Engine *e, GError **error)
     }
 }
 
+void engine_offer(Engine *e, const Request *request)
+{
+    event_queue_push(&e->events, entry_time(request), 0, new_request(e, request));
+    note_next_arrival(e);
+}
+
+gboolean engine_close(Engine *e, SimResult *ret, GError **error)
+{
+    metrics_close(e->metrics, e->page_size, e->pool.n_pages - e->pool.n_free, ret);
+    const char *problem = metrics_check(e->metrics);
+    if (problem)
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "simulator: %s: please report this",
+                    problem);
+    return problem == NULL;
+}
+
 gboolean engine_run(const SimRun *run, SimResult *ret, GError **error)
 {
-    Engine e = {.run = run, .config = run->config};
-    gboolean ok = engine_start(&e, error) && main_loop(&e, error);
-    if (ok) {
-        metrics_close(e.metrics, e.page_size, e.pool.n_pages - e.pool.n_free, ret);
-        const char *problem = metrics_check(e.metrics);
-        if (problem) {
-            g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "simulator: %s: please report this",
-                        problem);
-            ok = FALSE;
-        }
-    }
+    Engine e;
+    gboolean ok = engine_start(&e, run, error) && engine_advance(&e, KV_NS_MAX, error) &&
+                  engine_close(&e, ret, error);
     engine_stop(&e);
     return ok;
 }

@@ -56,6 +56,7 @@ struct Engine {
     SimMetrics *metrics;
 
     kv_ns now;
+    kv_ns horizon; /* no step begins from here on, for now */
     guint64 tick;
     SimRequest *ahead; /* next one of the source, not yet due */
     EventQueue events; /* SimRequest *: arrivals that do not come in the source's order */
@@ -87,6 +88,14 @@ struct Engine {
 
 /* engine.c */
 gboolean engine_run(const SimRun *run, SimResult *ret, GError **error);
+/* The same in parts, for several engines side by side. stop() after start(), failed or not. */
+gboolean engine_start(Engine *e, const SimRun *run, GError **error);
+/* Makes all steps that begin before `horizon`. */
+gboolean engine_advance(Engine *e, kv_ns horizon, GError **error);
+void engine_offer(Engine *e, const Request *request); /* an arrival, not before the last step's begin */
+gboolean engine_idle(const Engine *e);                /* nobody waits or runs */
+gboolean engine_close(Engine *e, SimResult *ret, GError **error);
+void engine_stop(Engine *e);
 /* Puts what has arrived by `now` in line (or refuses it). */
 gboolean engine_take_arrivals(Engine *e, GError **error);
 /* Asks for the request that follows a finished or refused one. */

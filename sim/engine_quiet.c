@@ -144,7 +144,7 @@ static gboolean take_step(Rest *s, GError **error)
 static gboolean take_steps(Rest *s, GError **error)
 {
     Engine *e = s->e;
-    while (e->tick < s->end) {
+    while (e->tick < s->end && e->now < e->horizon) {
         if (e->next_arrival <= e->now) {
             const SimRequest *head = wait_queue_peek(&e->waiting);
             if (!engine_take_arrivals(e, error))

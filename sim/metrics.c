@@ -51,6 +51,16 @@ void metrics_refused(SimMetrics *m, const char *reason)
     r->refused_by[i].count++;
 }
 
+/* From now on sendings are kept apart: fills in those so far, which were their arrivals. */
+static void spell_out_sent(SimMetrics *m)
+{
+    if (m->sent_differs)
+        return;
+    m->sent_differs = TRUE;
+    sampler_merge(m->server_ttft, m->ttft);
+    sampler_add_progression(m->client_wait, 0, 0, m->same_sent, 1);
+}
+
 /* Most logs record no sending of its own: its samplers then cost nothing. */
 static void add_client_side(SimMetrics *m, const RequestRecord *record)
 {
@@ -59,11 +69,7 @@ static void add_client_side(SimMetrics *m, const RequestRecord *record)
         m->same_sent++;
         return;
     }
-    if (!m->sent_differs) {
-        m->sent_differs = TRUE;
-        sampler_merge(m->server_ttft, m->ttft);
-        sampler_add_progression(m->client_wait, 0, 0, m->same_sent, 1);
-    }
+    spell_out_sent(m);
     sampler_add(m->server_ttft, record->first_token - q->sent);
     sampler_add(m->client_wait, q->sent - q->arrival);
 }
@@ -141,6 +147,58 @@ void metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResul
         r->pages_filled_mean = (double)m->tokens_time / ((double)m->pages_time * page_size);
     summarise(m, r);
     *ret = *r;
+}
+
+static void merge_counts(SimResult *a, const SimResult *b)
+{
+    a->requests += b->requests;
+    a->finished += b->finished;
+    a->clipped += b->clipped;
+    a->steps += b->steps;
+    a->row_steps += b->row_steps;
+    a->prefill_tokens += b->prefill_tokens;
+    a->prompt_tokens += b->prompt_tokens;
+    a->output_tokens += b->output_tokens;
+    a->recomputed_tokens += b->recomputed_tokens;
+    a->preemptions += b->preemptions;
+    a->prefix_hit_tokens += b->prefix_hit_tokens;
+    a->prefix_queried_tokens += b->prefix_queried_tokens;
+    a->busy += b->busy;
+    a->pages_end += b->pages_end;
+    a->pages_peak = MAX(a->pages_peak, b->pages_peak);
+    a->waiting_peak = MAX(a->waiting_peak, b->waiting_peak);
+    a->rows_peak = MAX(a->rows_peak, b->rows_peak);
+}
+
+void metrics_merge(SimMetrics *into, const SimMetrics *from)
+{
+    merge_counts(&into->result, &from->result);
+    for (guint i = 0; i < from->result.n_refused_by; i++)
+        for (guint64 k = 0; k < from->result.refused_by[i].count; k++)
+            metrics_refused(into, from->result.refused_by[i].reason);
+    into->first_arrival = MIN(into->first_arrival, from->first_arrival);
+    into->last_finish = MAX(into->last_finish, from->last_finish);
+    into->rows_time += from->rows_time;
+    into->pages_time += from->pages_time;
+    into->tokens_time += from->tokens_time;
+    into->waiting_time += from->waiting_time;
+    into->asked_output += from->asked_output;
+    into->itl_expected += from->itl_expected;
+    if (from->sent_differs)
+        spell_out_sent(into);
+    if (into->sent_differs) {
+        sampler_merge(into->server_ttft, from->sent_differs ? from->server_ttft : from->ttft);
+        if (from->sent_differs)
+            sampler_merge(into->client_wait, from->client_wait);
+        else
+            sampler_add_progression(into->client_wait, 0, 0, from->same_sent, 1);
+    }
+    into->same_sent += from->same_sent;
+    log_hist_merge(into->itl, from->itl);
+    sampler_merge(into->ttft, from->ttft);
+    sampler_merge(into->tpot, from->tpot);
+    sampler_merge(into->e2e, from->e2e);
+    sampler_merge(into->queue_delay, from->queue_delay);
 }
 
 const char *metrics_check(const SimMetrics *m)

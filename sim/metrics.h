@@ -46,6 +46,8 @@ static inline void metrics_step(SimMetrics *m, guint32 rows, guint64 pages, guin
 }
 /* Summaries and means. */
 void metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret);
+/* Adds another run's figures, for a fleet: counts and integrals add up, peaks are the largest one's. */
+void metrics_merge(SimMetrics *into, const SimMetrics *from);
 /* Conservation: NULL, or what does not add up. */
 const char *metrics_check(const SimMetrics *m);
 

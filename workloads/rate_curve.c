@@ -11,7 +11,6 @@ typedef struct RateCurve {
     guint i;              /* in the segment from point i to i+1 */
     double t;             /* where we are, within the period */
     double origin;        /* absolute time of the period's beginning */
-    double first;         /* absolute time of the first arrival */
 } RateCurve;
 
 static RatePoint point(const RateCurve *self, guint i)
@@ -120,14 +119,12 @@ int rate_curve_next(ArrivalProcess *base, kv_ns *ret, GError **error)
     double step = self->shape == 1   ? rng_exponential(&base->rng)
                   : self->shape == 0 ? 1
                                      : rng_gamma(&base->rng, self->shape) / self->shape;
-    if (!advance(self, step))
+    if (base->begun && !advance(self, step))
         return 0;
-    double now = self->origin + self->t;
-    if (!base->begun)
-        self->first = now;
     base->begun = TRUE;
+    double now = self->origin + self->t;
     if (!(now < 9.2e9))
         return 0;
-    *ret = kv_ns_from_seconds(now - self->first);
+    *ret = kv_ns_from_seconds(now);
     return 1;
 }

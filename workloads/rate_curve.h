@@ -1,10 +1,10 @@
 /* Arrivals of a given rate over time: a Poisson process with a piecewise linear rate, by inversion.
  *
  * With unit exponential steps s1, s2 ... the k-th arrival is where the integral of the rate reaches
- * s1 + ... + sk (Cinlar 1975): exact, no thinning. Between two points the rate is linear; two
- * points at one time are a step. After the last point the curve starts anew (`period` > 0) or its
- * last rate holds. `cv` other than 1 makes the unit steps Gamma of that CV (the rate stays the
- * same).
+ * s1 + ... + sk, after one at 0 (Cinlar 1975): exact, no thinning. Between two points the rate is
+ * linear; two points at one time are a step. After the last point the curve starts anew (`period` >
+ * 0) or its last rate holds. `cv` other than 1 makes the unit steps Gamma of that CV (the rate
+ * stays the same).
  */
 #ifndef KV_WORKLOADS_RATE_CURVE_H
 #define KV_WORKLOADS_RATE_CURVE_H

@@ -2,7 +2,8 @@
  * Meier-Hellstern 1993): `rate_on` for an exponential time of mean `on`, then `rate_off` for one of
  * mean `off`. With rate_off 0 it is the on-off (interrupted Poisson) process of bursts.
  *
- * Mean rate = (rate_on on + rate_off off)/(on + off). The chain begins in its on state.
+ * Mean rate = (rate_on on + rate_off off)/(on + off). The chain begins in its on state, with an
+ * arrival.
  */
 #include "base/error.h"
 #include "workloads/arrivals/arrivals.h"
@@ -17,7 +18,7 @@ typedef struct Mmpp {
     double rate[2], stay[2]; /* [0] off, [1] on */
     int state;
     double left; /* s, in this state */
-    double now, first;
+    double now;
 } Mmpp;
 
 static ArrivalProcess *mmpp_open(gconstpointer config, guint64 seed, guint32 replication,
@@ -42,7 +43,7 @@ static ArrivalProcess *mmpp_open(gconstpointer config, guint64 seed, guint32 rep
 static int mmpp_next(ArrivalProcess *base, kv_ns *ret, GError **error)
 {
     Mmpp *self = (Mmpp *)base;
-    for (;;) {
+    while (base->begun) {
         double rate = self->rate[self->state];
         double gap = rate > 0 ? rng_exponential(&base->rng) / rate : 1e300;
         if (gap <= self->left) { /* no memory: what is left of the stay needs no new draw */
@@ -54,12 +55,10 @@ static int mmpp_next(ArrivalProcess *base, kv_ns *ret, GError **error)
         self->state = !self->state;
         self->left = self->stay[self->state] * rng_exponential(&base->rng);
     }
-    if (!base->begun)
-        self->first = self->now;
     base->begun = TRUE;
     if (!(self->now < 9.2e9))
         return 0;
-    *ret = kv_ns_from_seconds(self->now - self->first);
+    *ret = kv_ns_from_seconds(self->now);
     return 1;
 }
 

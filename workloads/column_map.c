@@ -163,8 +163,7 @@ static gboolean get_time(MapState *self, MapFetch fetch, gpointer row, MapTarget
     if (text == NULL)
         return TRUE;
     gboolean iso = self->map->units[t] == KV_NS_NONE;
-    if (iso ? field_calendar(text, len, ret)
-            : kv_ns_parse_decimal(text, len, self->map->units[t], ret))
+    if (iso ? field_calendar(text, len, ret) : field_time(text, len, self->map->units[t], ret))
         return TRUE;
     return bad(self, t, r, text, len, iso ? "a time like 2023-11-16 18:15:46.68" : "a number",
                error);

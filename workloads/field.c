@@ -42,6 +42,15 @@ gboolean field_i64(const char *text, gsize len, gint64 *ret)
     return TRUE;
 }
 
+gboolean field_time(const char *text, gsize len, kv_ns unit, kv_ns *ret)
+{
+    kv_ns t;
+    if (!kv_ns_parse_decimal(text, len, unit, &t) || t > LOG_TIME_MAX || t < -LOG_TIME_MAX)
+        return FALSE;
+    *ret = t;
+    return TRUE;
+}
+
 gboolean field_bits64(const char *text, gsize len, guint64 *ret)
 {
     gint64 v;
@@ -158,7 +167,7 @@ gboolean field_calendar(const char *text, gsize len, kv_ns *ret)
         return FALSE;
     int year = y1 * 100 + y2;
     if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || h < 0 || h > 23 ||
-        m < 0 || m > 59 || year < 1678 || year > 2261)
+        m < 0 || m > 59 || year < 1850 || year > 2090)
         return FALSE;
     const char *p = text + 16, *end = text + len;
     gint64 nano = 0;

@@ -97,7 +97,7 @@ gboolean json_input_document(JsonInput *self, GError **error)
     }
     if (got < 0)
         return FALSE;
-    const char *text = (const char *)self->whole->data;
+    const char *text = self->whole->len > 0 ? (const char *)self->whole->data : "";
     gsize skip = self->whole->len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     return parse(self, text + skip, self->whole->len - skip, 0, error);
 }
@@ -219,7 +219,7 @@ gboolean json_tokens(const JsonInput *self, const JNode *node, const char *name,
 gboolean json_time(const JsonInput *self, const JNode *node, const char *name, kv_ns unit,
                    kv_ns *ret, GError **error)
 {
-    if (is_scalar(node) && kv_ns_parse_decimal(node->text, node->len, unit, ret))
+    if (is_scalar(node) && field_time(node->text, node->len, unit, ret))
         return TRUE;
     return json_error(self, node, name,
                       unit == KV_SECOND ? "a time in seconds"
@@ -296,8 +296,8 @@ gboolean json_cursor_time(JsonCursor *self, const char *name, kv_ns unit, kv_ns 
     }
     if (!json_cursor_i64(self, name, G_MININT64, G_MAXINT64, &v, error))
         return FALSE;
-    if (__builtin_mul_overflow(v, unit, ret))
-        return json_error(self->json, self->array, name, "times within 292 years", error);
+    if (__builtin_mul_overflow(v, unit, ret) || *ret > LOG_TIME_MAX || *ret < -LOG_TIME_MAX)
+        return json_error(self->json, self->array, name, "times within 126 years", error);
     return TRUE;
 }
 

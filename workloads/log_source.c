@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "workloads/field.h"
 #include "workloads/reorder.h"
 #include "workloads/turns.h"
 
@@ -119,9 +120,17 @@ static void accept_turn(LogSource *self, const LogRecord *r, Request *request)
     reorder_push(self->window, request);
 }
 
+static gboolean in_range(kv_ns t)
+{
+    return t == KV_NS_NONE || (t <= LOG_TIME_MAX && t >= -LOG_TIME_MAX);
+}
+
 static gboolean accept(LogSource *self, const LogRecord *r, GError **error)
 {
     Request request;
+    if (!in_range(r->arrival) || !in_range(r->sent) || !in_range(r->wait) || !in_range(r->deadline))
+        return input_error(self->input, error,
+                           "a time out of range: expected within 126 years of zero");
     gboolean closed = r->arrival == KV_NS_NONE;
     const char *fault = fault_of(self, r);
     if (!closed && !note_order(self, r, error))

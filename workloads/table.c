@@ -88,6 +88,7 @@ static gboolean split_quoted(Table *self, char *line, gsize len, GError **error)
 {
     if (!self->csv_ready) {
         csv_init(&self->csv, CSV_STRICT | CSV_STRICT_FINI);
+        csv_set_blk_size(&self->csv, 1 << 18); /* it grows linearly: 10 MB fields exist */
         csv_set_delim(&self->csv, (unsigned char)self->delimiter);
         self->csv_ready = TRUE;
     }
@@ -309,7 +310,7 @@ gboolean table_time(const Table *self, int column, kv_ns unit, kv_ns *ret, GErro
 {
     gsize len;
     const char *text = table_field(self, column, &len);
-    if (kv_ns_parse_decimal(text, len, unit, ret))
+    if (field_time(text, len, unit, ret))
         return TRUE;
     return table_error(self, column, error,
                        unit == KV_SECOND ? "a time in seconds"

@@ -1,8 +1,11 @@
 #include "tests/workloads/support.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <glib/gstdio.h>
 
 #include "base/error.h"
 
@@ -11,11 +14,36 @@ char *test_file(const char *name)
     return g_build_filename(g_getenv("KVREPLAY_TESTS"), name, NULL);
 }
 
+/* The process's own folder for inputs, removed with all in it at exit. */
+static char folder[64];
+
+static void remove_folder(void)
+{
+    GDir *dir = g_dir_open(folder, 0, NULL);
+    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_remove(path);
+    }
+    if (dir != NULL)
+        g_dir_close(dir);
+    g_rmdir(folder);
+}
+
+static const char *own_folder(void)
+{
+    if (folder[0] == '\0') {
+        g_autofree char *shape = g_build_filename(g_get_tmp_dir(), "kvreplay-test-XXXXXX", NULL);
+        g_assert_cmpuint(strlen(shape), <, sizeof folder);
+        strcpy(folder, shape);
+        g_assert_nonnull(g_mkdtemp(folder));
+        atexit(remove_folder);
+    }
+    return folder;
+}
+
 char *test_write(const char *name, const char *text, gssize len)
 {
-    g_autofree char *folder = g_build_filename(g_get_tmp_dir(), "kvreplay-test-XXXXXX", NULL);
-    g_assert_nonnull(g_mkdtemp(folder));
-    char *path = g_build_filename(folder, name, NULL);
+    char *path = g_build_filename(own_folder(), name, NULL);
     g_assert_true(g_file_set_contents(path, text, len, NULL));
     return path;
 }

@@ -6,7 +6,8 @@
 
 /* Path of a file under tests/ ("cases/01-.../trace.csv"). Free it. */
 char *test_file(const char *name);
-/* Writes `text` (len -1: to its '\0') to a fresh file that is removed at exit. Free the path. */
+/* Writes `text` (len -1: to its '\0') to a file of that name, over an earlier one, in a folder that
+ * is removed at exit. Free the path. */
 char *test_write(const char *name, const char *text, gssize len);
 
 /* Opens `path` with `format` (NULL = auto); aborts the test on an error. */

@@ -131,7 +131,9 @@ static gboolean read_times(BenchReader *self, LogRecord *r, GError **error)
     if (o->e2e == KV_NS_NONE && o->ttft != KV_NS_NONE && self->itls.array != NULL) {
         o->e2e = o->ttft;
         for (guint k = 0; k < o->n_itl; k++)
-            o->e2e += o->itl[k];
+            if (__builtin_add_overflow(o->e2e, o->itl[k], &o->e2e))
+                return json_error(self->json, self->itls.array, "itls", "sums within 292 years",
+                                  error);
     }
     r->observed = o;
     return TRUE;

@@ -61,6 +61,11 @@ static int repeat_next(RequestSource *base, Request *ret, GError **error)
             return -1;
         if (got == 1) {
             self->given++;
+            if (ret->arrival > G_MAXINT64 / 2 - self->shift) {
+                g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                            "transform repeat: arrivals past 146 years");
+                return -1;
+            }
             ret->arrival += self->shift;
             ret->sent += self->shift;
             self->last = ret->arrival;

@@ -206,8 +206,6 @@ StepClock *measured_clock_new(const PluginChoice *choice, const StepsHeader *hea
 }
 
 const PluginInfo *const all_clocks[] = {
-    &clock_linear.info,
-    &clock_fixed.info,
-    &clock_measured.info,
-    NULL,
+    &clock_linear.info,  &clock_fixed.info,    &clock_roofline.info,
+    &clock_profile.info, &clock_measured.info, NULL,
 };

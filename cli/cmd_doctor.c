@@ -8,12 +8,14 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/scenario.h"
 #include "cli/version.h"
 #include "plots/plots.h"
 #include "replay/backend.h"
 #include "replay/peers_text.h"
 
-static const char examples[] = "Example:\n  kvreplay doctor\n";
+static const char examples[] = "Examples:\n  kvreplay doctor\n  kvreplay doctor --gpu h200 --model "
+                               "llama-3.1-70b --weights fp8\n";
 
 static void check(gboolean ok, const char *what, const char *text)
 {
@@ -54,9 +56,29 @@ static void check_peers(void)
     g_print("%s", text->str);
 }
 
+/* The pool's size as arithmetic: for --gpu, else for the card that the defaults stand for. */
+static gboolean print_pool(Scenario *scenario, GError **error)
+{
+    PoolSizeConfig config;
+    ModelInfo model;
+    if (scenario_get(scenario, "gpu") == NULL) {
+        scenario_set(scenario, "gpu", "rtx3060");
+        scenario_set(scenario, "weights", "int4");
+    }
+    if (!scenario_pool_size(scenario, &config, &model, error))
+        return FALSE;
+    g_autofree char *text = pool_size_text(&config, &model);
+    g_print("\nroom for a KV pool on %s with %s (--gpu, --model, --weights; --pool-pages auto "
+            "takes it):\n%s",
+            scenario_get(scenario, "gpu"), scenario_get(scenario, "model"), text);
+    return TRUE;
+}
+
 gboolean cmd_doctor(const Invocation *inv, int argc, char **argv, GError **error)
 {
+    g_autoptr(Scenario) scenario = scenario_new();
     g_autoptr(GOptionContext) context = command_context(inv, "", examples, NULL);
+    scenario_add_options(scenario, context, SCENARIO_MODEL | SCENARIO_ENGINE);
     ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
@@ -67,5 +89,5 @@ gboolean cmd_doctor(const Invocation *inv, int argc, char **argv, GError **error
     g_autofree char *gnuplot = plots_gnuplot_version(&why);
     check(gnuplot != NULL, "gnuplot", gnuplot != NULL ? gnuplot : why);
     check_peers();
-    return TRUE;
+    return print_pool(scenario, error);
 }

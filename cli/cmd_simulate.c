@@ -21,6 +21,8 @@ gboolean cmd_simulate(const Invocation *inv, int argc, char **argv, GError **err
         {"steps", 0, 0, G_OPTION_ARG_FILENAME, &steps, "write the steps file here", "FILE"},
         {"requests-csv", 0, 0, G_OPTION_ARG_FILENAME, &requests, "write one line per request",
          "FILE"},
+        {"ledger", 0, 0, G_OPTION_ARG_FILENAME, &ledger,
+         "write every scheduling decision in vLLM's terms, and nothing else", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -35,7 +37,11 @@ gboolean cmd_simulate(const Invocation *inv, int argc, char **argv, GError **err
     if (argc > 1 && !scenario_take_positional(scenario, argv[1], error))
         return FALSE;
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
-    SimulateStage stage = {.steps_path = steps, .requests_path = requests, .ledger_path = ledger};
+    if (ledger != NULL) {
+        SimResult ignored;
+        return stage_ledger(scenario, ledger, progress, &ignored, error);
+    }
+    SimulateStage stage = {.steps_path = steps, .requests_path = requests};
     SimResult result = {0};
     g_autoptr(JsonBuilder) builder = json_builder_new();
     json_builder_begin_object(builder);

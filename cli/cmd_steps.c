@@ -5,6 +5,7 @@
 #include "base/outfile.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/stages.h"
 #include "cli/steps_print.h"
 
 static const char examples[] =
@@ -16,7 +17,7 @@ static const char examples[] =
     "  kvreplay steps a.kvsteps --compare b.kvsteps   (exit 1 at the first difference)\n";
 
 typedef struct StepsOptions {
-    char *csv, *jsonl, *compare;
+    char *csv, *jsonl, *compare, *ledger;
     gint64 rows, from, to;
     gboolean check, json;
 } StepsOptions;
@@ -26,6 +27,7 @@ static void steps_options_clear(StepsOptions *o)
     g_free(o->csv);
     g_free(o->jsonl);
     g_free(o->compare);
+    g_free(o->ledger);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StepsOptions, steps_options_clear)
 
@@ -39,6 +41,28 @@ static gboolean print_lines(StepsReader *reader, const StepsOptions *o, GError *
     gboolean ok = o->csv != NULL ? steps_print_csv(reader, range, out, error)
                                  : steps_print_jsonl(reader, range, out, error);
     return ok && out_file_commit(out, error);
+}
+
+/* A steps file holds what a replay needs, not the waiting line or free list: its header's scenario
+ * is simulated again, from the same workload. */
+static gboolean print_ledger(const StepsReader *reader, const char *path, const char *kind,
+                             const Invocation *inv, GError **error)
+{
+    if (strcmp(kind, "vllm") != 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--ledger: '%s', expected vllm", kind);
+        return FALSE;
+    }
+    const char *text = steps_reader_header(reader)->scenario;
+    if (text == NULL || *text == '\0') {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                    "%s: its header holds no scenario to run again", path);
+        return FALSE;
+    }
+    g_autoptr(Scenario) scenario = scenario_new();
+    g_autoptr(Progress) progress = progress_new(TRUE, inv->interrupted);
+    SimResult result;
+    return scenario_load_text(scenario, path, text, strlen(text), error) &&
+           stage_ledger(scenario, "-", progress, &result, error);
 }
 
 gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
@@ -56,6 +80,8 @@ gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
         {"check", 0, 0, G_OPTION_ARG_NONE, &o.check, "read all of it and recount every step", NULL},
         {"compare", 0, 0, G_OPTION_ARG_FILENAME, &o.compare, "find the first step that differs",
          "FILE"},
+        {"ledger", 0, 0, G_OPTION_ARG_STRING, &o.ledger,
+         "vllm: simulate the file's scenario again and print every decision", "KIND"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "header and totals as one JSON object", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
@@ -75,6 +101,8 @@ gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
         g_autoptr(StepsReader) other = steps_reader_open(o.compare, error);
         return other != NULL && steps_compare(reader, other, argv[1], o.compare, stdout, error);
     }
+    if (o.ledger != NULL)
+        return print_ledger(reader, argv[1], o.ledger, inv, error);
     if (o.rows >= 0)
         return steps_print_rows(reader, (guint64)o.rows, stdout, error);
     if (o.csv != NULL || o.jsonl != NULL)

@@ -226,6 +226,23 @@ static gboolean load_group(Scenario *self, GKeyFile *file, const char *path, con
     return TRUE;
 }
 
+gboolean scenario_load_text(Scenario *self, const char *name, const char *text, gsize len,
+                            GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    g_autoptr(GKeyFile) file = g_key_file_new();
+    if (!g_key_file_load_from_data(file, text, len, G_KEY_FILE_NONE, &local)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: not a scenario file: %s", name,
+                    local->message);
+        return FALSE;
+    }
+    g_auto(GStrv) groups = g_key_file_get_groups(file, NULL);
+    for (char **g = groups; *g != NULL; g++)
+        if (!load_group(self, file, name, text, *g, error))
+            return FALSE;
+    return TRUE;
+}
+
 gboolean scenario_load(Scenario *self, const char *path, GError **error)
 {
     g_autofree char *text = NULL;
@@ -235,17 +252,7 @@ gboolean scenario_load(Scenario *self, const char *path, GError **error)
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s", local->message);
         return FALSE;
     }
-    g_autoptr(GKeyFile) file = g_key_file_new();
-    if (!g_key_file_load_from_data(file, text, len, G_KEY_FILE_NONE, &local)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: not a scenario file: %s", path,
-                    local->message);
-        return FALSE;
-    }
-    g_auto(GStrv) groups = g_key_file_get_groups(file, NULL);
-    for (char **g = groups; *g != NULL; g++)
-        if (!load_group(self, file, path, text, *g, error))
-            return FALSE;
-    return TRUE;
+    return scenario_load_text(self, path, text, len, error);
 }
 
 const char *scenario_get(const Scenario *self, const char *key)

@@ -13,6 +13,7 @@
 #define KV_CLI_SCENARIO_H
 
 #include "replay/replay.h"
+#include "sim/pool_size.h"
 #include "sim/sim.h"
 #include "workloads/workload.h"
 
@@ -36,6 +37,9 @@ void scenario_add_options(Scenario *self, GOptionContext *context, ScenarioGroup
  * has set stay. Paths in it are relative to the working directory, as they are on the command line.
  */
 gboolean scenario_load(Scenario *self, const char *path, GError **error);
+/* The same from text; `name` is for messages. */
+gboolean scenario_load_text(Scenario *self, const char *name, const char *text, gsize len,
+                            GError **error);
 
 /* Text of a value; NULL where it is absent ("" in the file). The key must exist. */
 const char *scenario_get(const Scenario *self, const char *key);
@@ -52,6 +56,12 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
 gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error);
 gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error);
 gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError **error);
+/* The model, overrides applied; the pool, worked out where it is `auto`; and that arithmetic's terms
+ * (USAGE error without --gpu). */
+gboolean scenario_model(const Scenario *self, ModelInfo *ret, GError **error);
+gboolean scenario_pool_pages(const Scenario *self, guint64 *ret, GError **error);
+gboolean scenario_pool_size(const Scenario *self, PoolSizeConfig *ret, ModelInfo *ret_model,
+                            GError **error);
 /* Model and pool part of a steps header; workload's name and hash are the caller's to add. */
 gboolean scenario_steps_header(const Scenario *self, StepsHeader *ret, GError **error);
 

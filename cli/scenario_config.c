@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/clock_measured.h"
-#include "cli/models.h"
 #include "cli/scenario_keys.h"
+#include "sim/model_info.h"
+#include "sim/pool_size.h"
 
 static gboolean usage(GError **error, const char *key, const char *value, const char *expected)
 {
@@ -80,15 +81,89 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
     return TRUE;
 }
 
+gboolean scenario_model(const Scenario *self, ModelInfo *ret, GError **error)
+{
+    const char *name = scenario_get(self, "model");
+    gint64 layers, q, kv, d;
+    gboolean file = name != NULL && g_str_has_suffix(name, ".json");
+    if (!(file ? model_info_read(name, ret, error)
+               : model_info_find(name != NULL ? name : "", ret, error)) ||
+        !scenario_get_int(self, "model-layers", 0, 10000, &layers, error) ||
+        !scenario_get_int(self, "q-heads", 0, 1024, &q, error) ||
+        !scenario_get_int(self, "kv-heads", 0, 1024, &kv, error) ||
+        !scenario_get_int(self, "head-dim", 0, 1024, &d, error))
+        return FALSE;
+    ret->layers = layers != 0 ? (guint)layers : ret->layers;
+    ret->q_heads = q != 0 ? (guint)q : ret->q_heads;
+    ret->kv_heads = kv != 0 ? (guint)kv : ret->kv_heads;
+    ret->head_dim = d != 0 ? (guint)d : ret->head_dim;
+    return TRUE;
+}
+
+gboolean scenario_pool_size(const Scenario *self, PoolSizeConfig *ret, ModelInfo *ret_model,
+                            GError **error)
+{
+    const char *name = scenario_get(self, "gpu");
+    if (name == NULL)
+        return usage(error, "pool-pages", "auto",
+                     "a GPU to size it for: --gpu rtx3060 (kvreplay list gpus)");
+    const GpuInfo *gpu = gpu_info_find(name, error);
+    gint64 tp, page, reserve;
+    int weights = get_choice(self, "weights", NUMBER_CHOICES, error);
+    if (gpu == NULL || weights < 0 || !scenario_model(self, ret_model, error) ||
+        !scenario_get_int(self, "tp", 1, 1024, &tp, error) ||
+        !scenario_get_int(self, "page-size", 1, 128, &page, error))
+        return FALSE;
+    pool_size_config_init(ret, gpu->memory_gib);
+    const char *text = scenario_get(self, "gpu-memory-utilization");
+    if (text == NULL || !kv_parse_real(text, &ret->utilization) || !(ret->utilization > 0) ||
+        ret->utilization > 1)
+        return usage(error, "gpu-memory-utilization", text, "a share above 0, up to 1");
+    text = scenario_get(self, "activation-reserve");
+    if (text != NULL) {
+        if (!kv_parse_bytes(text, &reserve) || reserve < 0)
+            return usage(error, "activation-reserve", text, "bytes such as 1.5GiB");
+        ret->reserve_gib = (double)reserve / (double)(1 << 30);
+    }
+    ret->weights = (NumberType)weights;
+    ret->tp = (guint)tp;
+    ret->page_size = (guint)page;
+    return TRUE;
+}
+
+gboolean scenario_pool_pages(const Scenario *self, guint64 *ret, GError **error)
+{
+    gint64 pages;
+    if (g_strcmp0(scenario_get(self, "pool-pages"), "auto") != 0) {
+        if (!scenario_get_int(self, "pool-pages", 1, G_MAXUINT32 - 1, &pages, error))
+            return FALSE;
+        *ret = (guint64)pages;
+        return TRUE;
+    }
+    PoolSizeConfig config;
+    ModelInfo model;
+    if (!scenario_pool_size(self, &config, &model, error))
+        return FALSE;
+    *ret = pool_size(&config, &model).pages;
+    if (*ret == 0) {
+        g_autofree char *text = pool_size_text(&config, &model);
+        g_auto(GStrv) lines = g_strsplit(g_strstrip(text), "\n", -1);
+        g_autofree char *line = g_strjoinv("; ", lines);
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "no room for a KV pool: %s", line);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error)
 {
     sim_config_init(ret);
     plugin_choice_clear(&ret->scheduler);
-    gint64 page_size, pool, seed;
+    gint64 page_size, seed;
     int cache = get_choice(self, "prefix-cache", "auto|off|on", error);
     if (cache < 0 || !get_plugin(self, "scheduler", &ret->scheduler, error) ||
         !scenario_get_int(self, "page-size", 1, 128, &page_size, error) ||
-        !scenario_get_int(self, "pool-pages", 1, G_MAXUINT32 - 1, &pool, error) ||
+        !scenario_pool_pages(self, &ret->pool_pages, error) ||
         !scenario_get_int(self, "context-limit", 0, G_MAXINT32, &ret->context_limit, error) ||
         !scenario_get_int(self, "max-model-len", 0, G_MAXINT32, &ret->max_model_len, error) ||
         !scenario_get_int(self, "seed", 0, G_MAXINT64, &seed, error))
@@ -100,7 +175,6 @@ gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **erro
     if (warmup == NULL || !kv_parse_time(warmup, &ret->warmup) || ret->warmup < 0)
         return usage(error, "warmup", warmup, "a time such as 30s");
     ret->page_size = (guint32)page_size;
-    ret->pool_pages = (guint64)pool;
     ret->clip = scenario_get_flag(self, "clip");
     ret->prefix_cache = cache - 1;
     ret->fast_forward = scenario_get_flag(self, "fast-forward");
@@ -226,29 +300,24 @@ gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError 
 
 gboolean scenario_steps_header(const Scenario *self, StepsHeader *ret, GError **error)
 {
-    const char *name = scenario_get(self, "model");
-    ModelShape m;
-    if (!model_shape_find(name != NULL ? name : "", &m, error))
-        return FALSE;
-    gint64 layers, q, kv, d, page, pool, seed;
-    if (!scenario_get_int(self, "model-layers", 0, 10000, &layers, error) ||
-        !scenario_get_int(self, "q-heads", 0, 1024, &q, error) ||
-        !scenario_get_int(self, "kv-heads", 0, 1024, &kv, error) ||
-        !scenario_get_int(self, "head-dim", 0, 1024, &d, error) ||
+    ModelInfo m;
+    gint64 page, seed;
+    guint64 pool;
+    if (!scenario_model(self, &m, error) ||
         !scenario_get_int(self, "page-size", 1, 128, &page, error) ||
-        !scenario_get_int(self, "pool-pages", 1, G_MAXUINT32 - 1, &pool, error) ||
+        !scenario_pool_pages(self, &pool, error) ||
         !scenario_get_int(self, "seed", 0, G_MAXINT64, &seed, error) ||
         get_choice(self, "dtype", "fp16|bf16", error) < 0)
         return FALSE;
     memset(ret, 0, sizeof *ret);
-    ret->model = g_strdup(name);
-    ret->layers = layers != 0 ? (guint32)layers : m.layers;
-    ret->q_heads = q != 0 ? (guint32)q : m.q_heads;
-    ret->kv_heads = kv != 0 ? (guint32)kv : m.kv_heads;
-    ret->head_dim = d != 0 ? (guint32)d : m.head_dim;
+    ret->model = g_strdup(scenario_get(self, "model"));
+    ret->layers = m.layers;
+    ret->q_heads = m.q_heads;
+    ret->kv_heads = m.kv_heads;
+    ret->head_dim = m.head_dim;
     ret->dtype = g_ascii_strdown(scenario_get(self, "dtype"), -1);
     ret->page_size = (guint32)page;
-    ret->pool_pages = (guint64)pool;
+    ret->pool_pages = pool;
     ret->seed = (guint64)seed;
     ret->scenario = scenario_to_ini(self, SCENARIO_WORKLOAD | SCENARIO_MODEL | SCENARIO_ENGINE);
     return TRUE;

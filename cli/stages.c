@@ -210,6 +210,27 @@ static void replay_outputs_keep(ReplayOutputs *o)
         out_file_keep(o->calibration);
 }
 
+gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress,
+                      SimResult *ret, GError **error)
+{
+    WorkloadConfig workload_config;
+    g_autoptr(Workload) workload = NULL;
+    if (scenario_workload_config(scenario, &workload_config, error))
+        workload = workload_open(&workload_config, error);
+    workload_config_clear(&workload_config);
+    g_autoptr(OutFile) out = workload != NULL ? out_file_new(path, error) : NULL;
+    if (out == NULL)
+        return FALSE;
+    SimConfig config;
+    g_autoptr(StepClock) clock = NULL;
+    gboolean ok = scenario_sim_config(scenario, &config, error) &&
+                  scenario_clock(scenario, &clock, error) &&
+                  sim_run_ledger(&config, workload_source(workload), clock, out_file_stream(out),
+                                 progress, ret, error);
+    sim_config_clear(&config);
+    return ok && out_file_commit(out, error);
+}
+
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
                       const char *calibration_path, Progress *progress, JsonBuilder *json,
                       GError **error)

@@ -15,13 +15,16 @@
 typedef struct SimulateStage {
     const char *steps_path;    /* NULL = no steps file */
     const char *requests_path; /* requests.csv; NULL = none */
-    const char *ledger_path;   /* vLLM-like ledger; NULL = none */
 } SimulateStage;
 
 /* Workload -> steps file + requests.csv + result. Adds the members "workload" and "simulate" to the
  * object under construction, and the keys of "simulate" at its top level where `flat`. */
 gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
                         SimResult *ret, JsonBuilder *json, gboolean flat, GError **error);
+
+/* Workload -> every scheduling decision, a JSON line a step in vLLM's terms ("-": standard output). */
+gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress, SimResult *ret,
+                      GError **error);
 
 /* Steps file -> replay.csv and a calibration table of the executed steps (each NULL = none) + result,
  * added as member "replay". */

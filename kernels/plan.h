@@ -55,7 +55,8 @@ typedef struct AttnPlanConfig {
                            the page size where that is larger (not in `persistent`) */
     int32_t workers;    /* balanced and persistent: CTAs (or threads) that run at once, >= 1 */
     int32_t min_tokens; /* balanced, persistent: no task is planned shorter than this */
-    int32_t bucket_width; /* buckets: lengths are padded up to a multiple; 0 or 1 = exact lengths */
+    int32_t bucket_width; /* buckets: rows whose lengths round up to the same multiple share a
+                             launch, cut as its longest row is; 0 or 1 = exact lengths */
     int32_t c0_tiles;     /* persistent: cost of a (row, KV head) in tiles, besides its own */
 } AttnPlanConfig;
 /* Defaults for a route: balanced, tile 32 and at least 128 tokens a task; persistent: tile 16, at

@@ -121,9 +121,11 @@ void bucket_group(BucketSet *set, void *scratch, int32_t width, int32_t rows, co
         set->bucket[b].first = first;
         first += set->bucket[b].rows;
         set->bucket[b].rows = 0; /* counted again below */
+        set->bucket[b].length = 0;
     }
     for (int32_t r = 0; r < rows; r++) {
         Bucket *b = &set->bucket[set->of_row[r]];
         set->order[b->first + b->rows++] = r;
+        b->length = lens[r] > b->length ? lens[r] : b->length;
     }
 }

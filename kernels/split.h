@@ -37,9 +37,9 @@ static inline int32_t split_nonempty(int32_t asked, int32_t padded, int32_t unit
     return units == padded ? asked : (int32_t)div_up((int64_t)units * asked, padded);
 }
 
-/* Rows grouped by (padded) length, in order of first appearance. */
+/* Rows grouped by length rounded up to a multiple of the width, in order of first appearance. */
 typedef struct Bucket {
-    int32_t length; /* padded */
+    int32_t length; /* of its longest row */
     int32_t rows;
     int32_t first; /* its rows are order[first .. first+rows) */
 } Bucket;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "base/units.h"
 #include "sim/sim.h"
 #include "workloads/workload.h"
@@ -55,6 +56,7 @@ gboolean paper_experiment_init(PaperExperiment *ret, const char *trace, gint64 m
         .steps = preset->steps,
         .buckets_s = preset->buckets_s,
         .queue_s = preset->queue_s,
+        .q_heads = 32,
     };
     *ret_published = preset->max_active == max_active;
     return TRUE;
@@ -147,6 +149,23 @@ static gboolean skip_step(StepSink *sink, const Step *step, GError **error)
     return TRUE;
 }
 
+static StepsHeader published_header(char *name, gint q_heads, guint64 pages, guint64 seed)
+{
+    return (StepsHeader){
+        .workload = name,
+        .scenario = (char *)"",
+        .model = (char *)"PersistentKV layer",
+        .layers = 1,
+        .q_heads = (guint32)q_heads,
+        .kv_heads = 8,
+        .head_dim = 128,
+        .dtype = (char *)"fp16",
+        .page_size = 16,
+        .pool_pages = pages,
+        .seed = seed,
+    };
+}
+
 gboolean paper_write_steps(const PaperExperiment *self, const char *path, GError **error)
 {
     PageCount count = {.sink = {.begin = note_pages, .step = skip_step}};
@@ -155,22 +174,56 @@ gboolean paper_write_steps(const PaperExperiment *self, const char *path, GError
     g_autofree char *name =
         g_strdup_printf("paper:trace=%s,max_active=%" G_GINT64_FORMAT ",seed=%" G_GINT64_FORMAT,
                         self->trace, self->max_active, self->seed);
-    const StepsHeader header = {
-        .workload = name,
-        .scenario = (char *)"",
-        .model = (char *)"PersistentKV layer",
-        .layers = 1,
-        .q_heads = 32,
-        .kv_heads = 8,
-        .head_dim = 128,
-        .dtype = (char *)"fp16",
-        .page_size = 16,
-        .pool_pages = count.pages,
-        .seed = (guint64)self->seed,
-    };
+    const StepsHeader header =
+        published_header(name, self->q_heads, count.pages, (guint64)self->seed);
     g_autoptr(StepsWriter) writer = steps_writer_new(path, &header, error);
     return writer != NULL && paper_run_steps(self, steps_writer_sink(writer), error) &&
            steps_writer_commit(writer, error);
+}
+
+/* Ids 0 .. n-1 in random order (Fisher-Yates). */
+static guint32 *permuted_ids(guint64 n, guint64 seed)
+{
+    guint32 *ids = g_new(guint32, n);
+    RngStream rng;
+    rng_init(&rng, seed, RNG_PAGES, 0, 0);
+    for (guint64 i = 0; i < n; i++) {
+        const guint64 j = rng_below(&rng, i + 1);
+        ids[i] = ids[j];
+        ids[j] = (guint32)i;
+    }
+    return ids;
+}
+
+gboolean paper_write_rows(const gint32 *lens, guint rows, gint q_heads, double holes, guint64 seed,
+                          const char *path, GError **error)
+{
+    guint64 used = 0;
+    Step step = {.duration = 1, .rows = rows, .n_joined = rows};
+    for (guint r = 0; r < rows; r++) {
+        used += ((guint64)lens[r] + 15) / 16;
+        step.sum_length += (guint64)lens[r];
+        step.max_length = MAX(step.max_length, (guint32)lens[r]);
+    }
+    const guint64 pages = (guint64)((double)used / (1 - holes) + 0.999999);
+    g_autofree guint32 *ids = permuted_ids(pages, seed);
+    g_autofree StepJoin *join = g_new0(StepJoin, rows);
+    guint64 from = 0;
+    for (guint r = 0; r < rows; r++) {
+        const guint32 n = ((guint32)lens[r] + 15) / 16;
+        join[r] = (StepJoin){r, r, (guint32)lens[r], n, ids + from};
+        from += n;
+    }
+    step.joined = join;
+    step.pages_used = (guint32)used;
+    step.tokens_held = step.sum_length;
+    const StepsHeader header = published_header((char *)"rows", q_heads, pages, seed);
+    g_autoptr(StepsWriter) writer = steps_writer_new(path, &header, error);
+    if (writer == NULL)
+        return FALSE;
+    StepSink *sink = steps_writer_sink(writer);
+    return (sink->begin == NULL || sink->begin(sink, pages, error)) &&
+           sink->step(sink, &step, error) && steps_writer_commit(writer, error);
 }
 
 static gboolean add_route(ReplayConfig *config, const char *text, GError **error)

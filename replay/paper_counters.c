@@ -20,6 +20,7 @@ typedef struct Counting {
     StepSink sink;
     Batch batch;
     GArray *lens; /* gint32 */
+    AttnShape shape;
     AttnPlanConfig config[PAPER_ROUTES];
     AttnCounts sum[PAPER_ROUTES];
     guint64 pages, steps, rows, lengths, distinct;
@@ -64,7 +65,7 @@ static gboolean counting_step(StepSink *sink, const Step *step, GError **error)
     self->distinct += count_distinct(self->lens);
     for (guint i = 0; i < PAPER_ROUTES; i++) {
         AttnCounts c;
-        if (attn_plan_count(&c, &self->config[i], &published_shape, (int32_t)self->lens->len,
+        if (attn_plan_count(&c, &self->config[i], &self->shape, (int32_t)self->lens->len,
                             (const int32_t *)(void *)self->lens->data) != ATTN_OK) {
             g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "planning: %s",
                         attn_strerror(ATTN_NO_MEMORY));
@@ -80,6 +81,8 @@ static gboolean counting_step(StepSink *sink, const Step *step, GError **error)
 
 static void counting_configure(Counting *self, const PaperExperiment *experiment)
 {
+    self->shape = published_shape;
+    self->shape.q_heads = experiment->q_heads;
     for (int i = 0; i < PAPER_ROUTES; i++) {
         AttnPlanConfig *c = &self->config[i];
         attn_plan_config_init(c, i, PUBLISHED_SMS);

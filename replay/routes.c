@@ -18,7 +18,7 @@ static const SpecOption bucket_options[] = {
     TILE("32"),
     SPLITS,
     {"width", SPEC_INT, AT(width), "0", 0, 1 << 24, NULL,
-     "tokens lengths are padded up to a multiple of; 0 = exact lengths"},
+     "rows share a launch when their lengths round up to the same multiple; 0 = exact"},
     {0},
 };
 static const SpecOption persistent_options[] = {

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "replay/paper.h"
+#include "replay/paper_published.h"
+#include "replay/paper_run.h"
 #include "support.h"
 
 enum { CTA_SMS = 28 }; /* the published card */
@@ -157,6 +158,44 @@ static void test_splits(void)
     g_assert_error(error, KV_ERROR, KV_ERROR_USAGE);
 }
 
+/* All tables, counted and not executed: the published row is there beside its published time. */
+static void test_run(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("kvreplay-paper-XXXXXX", &error);
+    PaperRun run;
+    paper_run_init(&run, TRUE);
+    run.executed = 0;
+    run.seeds = 1;
+    g_autoptr(JsonBuilder) b = json_builder_new();
+    json_builder_begin_object(b);
+    paper_run(&run, folder, NULL, b, &error);
+    g_assert_no_error(error);
+    json_builder_end_object(b);
+    g_autofree char *table = g_build_filename(folder, "paper.csv", NULL), *text = NULL;
+    g_autofree char *shares = g_build_filename(folder, "policies.csv", NULL), *policy = NULL;
+    g_assert_true(g_file_get_contents(table, &text, NULL, &error));
+    g_assert_true(g_file_get_contents(shares, &policy, NULL, &error));
+    g_assert_nonnull(strstr(text, "\nserving,bimodal,8,20260623,0,4,buckets,published,48,550.4753,"
+                                  "16.0000,8.0000,2048.0000,73.1429,4.062500,0,,,,,0,,,2.1600,"
+                                  "2.3060,\n"));
+    g_assert_nonnull(
+        strstr(text, "\npadding,bimodal,8,20260623,0,4,buckets,one,48,550.4753,2.0000,"));
+    g_assert_nonnull(
+        strstr(text, "\nlong,row,1,20260623,131072,4,persistent,balanced,1,512.0000,"));
+    g_assert_nonnull(strstr(text, "\ngqa,bimodal,8,20260623,0,8,single,balanced,48,550.4753,"));
+    g_assert_nonnull(strstr(policy, "\nbimodal,8,20260623,paper-v1,workqueue,1.000000\n"));
+    g_auto(GStrv) line = g_strsplit(text, "\n", -1);
+    for (guint i = 0; line[i][0] != '\0'; i++) {
+        g_auto(GStrv) cell = g_strsplit(line[i], ",", -1);
+        g_assert_cmpuint(g_strv_length(cell), ==, 26);
+    }
+    g_assert_cmpfloat(paper_published_isolated(8192, "flashinfer").event_ms, ==, .1194);
+    g_unlink(table);
+    g_unlink(shares);
+    g_assert_cmpint(g_rmdir(folder), ==, 0); /* nothing else is left */
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -164,5 +203,6 @@ int main(int argc, char **argv)
     g_test_add_func("/paper/calibration", test_calibration);
     g_test_add_func("/paper/steps-file", test_steps_file);
     g_test_add_func("/paper/splits", test_splits);
+    g_test_add_func("/paper/run", test_run);
     return g_test_run();
 }

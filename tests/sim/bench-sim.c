@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 typedef struct Load {
     const char *name, *workload, *arrivals, *lengths;
@@ -51,7 +52,7 @@ static void run_load(const Load *load, gboolean json)
     PluginChoice choice = {0};
     plugin_choice_parse(&choice, "clock", step_clocks, load->clock, &error);
     g_assert_no_error(error);
-    g_autoptr(StepClock) clock = step_clock_new(&choice, &error);
+    g_autoptr(StepClock) stepper = step_clock_new(&choice, &error);
     g_autoptr(Workload) workload = workload_open(&w, &error);
     g_assert_no_error(error);
     StepsHeader header = {.page_size = 16, .pool_pages = c.pool_pages};
@@ -59,15 +60,18 @@ static void run_load(const Load *load, gboolean json)
         load->steps ? steps_writer_new(load->steps, &header, &error) : NULL;
     SimResult r;
     gint64 begin = g_get_monotonic_time();
-    sim_run(&c, workload_source(workload), clock, writer ? steps_writer_sink(writer) : NULL, NULL,
+    clock_t cpu = clock();
+    sim_run(&c, workload_source(workload), stepper, writer ? steps_writer_sink(writer) : NULL, NULL,
             NULL, &r, &error);
     if (writer && error == NULL)
         steps_writer_commit(writer, &error);
     double wall = (double)(g_get_monotonic_time() - begin) / 1e6;
+    double busy = (double)(clock() - cpu) / CLOCKS_PER_SEC;
     g_assert_no_error(error);
-    printf("%-28s %9.3f s  %7.1f M row-steps/s  %9.0f requests/s  %8.3f M steps/s  peak %ld MiB\n",
-           load->name, wall, (double)r.row_steps / wall / 1e6, (double)r.requests / wall,
-           (double)r.steps / wall / 1e6, peak_mib());
+    printf("%-26s %8.3f s (wall %8.3f)  %6.1f M row-steps/s  %7.0f requests/s  %6.2f M steps/s  "
+           "peak %ld MiB\n",
+           load->name, busy, wall, (double)r.row_steps / busy / 1e6, (double)r.requests / busy,
+           (double)r.steps / busy / 1e6, peak_mib());
     fflush(stdout);
     if (json) {
         g_autoptr(JsonBuilder) b = json_builder_new();

@@ -10,7 +10,11 @@
 typedef struct BenchCell {
     char *route;
     double batch, context, value;
+    guint family;  /* 0 = rows of equal length */
+    double column; /* the context, or FAMILY_COLUMN + family: such rows differ in length */
 } BenchCell;
+
+#define FAMILY_COLUMN 1e15
 
 static void bench_cell_clear(gpointer data)
 {
@@ -28,11 +32,24 @@ static int first_column(const CsvRows *rows, const char *const *names)
 static const char *const batch_names[] = {"batch", "rows", NULL};
 static const char *const context_names[] = {"context", "length", "len", "max_len", NULL};
 static const char *const route_names[] = {"route", "kernel", "name", NULL};
-static const char *const rate_names[] = {"gbps", "kv_gbps", "gb_s", "GBps", NULL};
+static const char *const rate_names[] = {"gb_per_s", "gbps", "kv_gbps", NULL};
 static const char *const time_names[] = {"kernel_us", "median_us", "time_us", NULL};
 
+/* Families of unequal rows are columns of their own, by name, after the contexts. */
+static guint family_number(GPtrArray *families, const char *name)
+{
+    guint at;
+    if (*name == '\0' || strcmp(name, "equal") == 0 || strcmp(name, "uniform") == 0)
+        return 0;
+    if (!g_ptr_array_find_with_equal_func(families, name, g_str_equal, &at)) {
+        at = families->len;
+        g_ptr_array_add(families, g_strdup(name));
+    }
+    return at + 1;
+}
+
 /* GB/s where the file has it, else 1/kernel time is of no use across cells: microseconds. */
-static GArray *read_cells(const char *path, gboolean *ret_rate, GError **error)
+static GArray *read_cells(const char *path, gboolean *ret_rate, GPtrArray *families, GError **error)
 {
     g_autoptr(CsvRows) rows = csv_rows_open(path, error);
     if (rows == NULL)
@@ -44,19 +61,24 @@ static GArray *read_cells(const char *path, gboolean *ret_rate, GError **error)
         value = first_column(rows, time_names);
     if (batch < 0 || context < 0 || route < 0 || value < 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
-                    "%s:1: expected columns batch, context, route, and gbps or kernel_us", path);
+                    "%s:1: expected columns batch, context, route, and gb_per_s or kernel_us",
+                    path);
         return NULL;
     }
     g_autoptr(GArray) cells = g_array_new(FALSE, FALSE, sizeof(BenchCell));
     g_array_set_clear_func(cells, bench_cell_clear);
-    int got;
+    int family = csv_rows_find(rows, "family"), got;
     while ((got = csv_rows_next(rows, error)) > 0) {
         BenchCell cell;
         if (!csv_rows_real(rows, batch, &cell.batch, error) ||
             !csv_rows_real(rows, context, &cell.context, error) ||
             !csv_rows_real(rows, value, &cell.value, error))
             return NULL;
+        if (isnan(cell.value) || isnan(cell.batch) || isnan(cell.context))
+            continue; /* not run: the file says why */
         cell.route = g_strdup(csv_rows_text(rows, route));
+        cell.family = family_number(families, csv_rows_text(rows, family));
+        cell.column = cell.family > 0 ? FAMILY_COLUMN + cell.family : cell.context;
         g_array_append_val(cells, cell);
     }
     return got == 0 ? g_steal_pointer(&cells) : NULL;
@@ -79,14 +101,18 @@ static guint rank_of(const GArray *values, double value)
     return at;
 }
 
-static void tics(Picture *p, char axis, const GArray *values, gboolean labels)
+static void tics(Picture *p, char axis, const GArray *values, const GPtrArray *families,
+                 gboolean labels)
 {
     picture_add(p, "set %crange [-0.5:%u.5]\nset %ctics scale 0 (", axis, values->len - 1, axis);
     for (guint i = 0; i < values->len; i++) {
         double v = g_array_index(values, double, i);
         gboolean k = v >= 1024 && fmod(v, 1024) == 0;
-        picture_add(p, "%s'%s%s' %u", i > 0 ? ", " : "",
-                    labels ? picture_number(p, k ? v / 1024 : v) : "", labels && k ? "Ki" : "", i);
+        g_autofree char *label =
+            v > FAMILY_COLUMN
+                ? g_strdup(families->pdata[(guint)(v - FAMILY_COLUMN) - 1])
+                : g_strdup_printf("%s%s", picture_number(p, k ? v / 1024 : v), k ? "Ki" : "");
+        picture_add(p, "%s%s %u", i > 0 ? ", " : "", picture_text(p, labels ? label : ""), i);
     }
     picture_add(p, ")\n");
 }
@@ -100,7 +126,7 @@ static void panel(Picture *p, guint number, const GArray *cells, const char *rou
         const BenchCell *cell = &g_array_index(cells, BenchCell, i);
         if (strcmp(cell->route, route) != 0)
             continue;
-        const double row[] = {rank_of(contexts, cell->context), rank_of(batches, cell->batch),
+        const double row[] = {rank_of(contexts, cell->column), rank_of(batches, cell->batch),
                               cell->value, cell->batch, cell->context};
         picture_row(p, 5, row);
     }
@@ -114,7 +140,7 @@ static void panel(Picture *p, guint number, const GArray *cells, const char *rou
 }
 
 static void draw(Picture *p, const GArray *cells, const GPtrArray *routes, const GArray *batches,
-                 const GArray *contexts, gboolean rate)
+                 const GArray *contexts, const GPtrArray *families, gboolean rate)
 {
     double top = 0;
     for (guint i = 0; i < cells->len; i++)
@@ -131,9 +157,10 @@ static void draw(Picture *p, const GArray *cells, const GPtrArray *routes, const
         double w = 0.84 / columns, h = 0.86 / rows, left = 0.065 + x * w, top_y = 0.96 - y * h;
         gboolean last = i + columns >= routes->len;
         plot_place(p, left, left + w - 0.015, top_y - h + 0.09, top_y - 0.02);
-        tics(p, 'x', contexts, last);
-        tics(p, 'y', batches, x == 0);
-        picture_add(p, "%s\n%s\n%s", last ? "set xlabel 'context (tokens)'" : "unset xlabel",
+        tics(p, 'x', contexts, families, last);
+        tics(p, 'y', batches, families, x == 0);
+        picture_add(p, "%s\n%s\n%s",
+                    last ? "set xlabel 'context (tokens), or lengths'" : "unset xlabel",
                     x == 0 ? "set ylabel 'batch (rows)' offset 1,0" : "unset ylabel",
                     i > 0 ? "unset colorbox\n" : "");
         panel(p, i + 1, cells, g_ptr_array_index(routes, i), batches, contexts);
@@ -145,7 +172,8 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
 {
     const char *path = input->runs[0]->bench_path;
     gboolean rate;
-    g_autoptr(GArray) cells = read_cells(path, &rate, error);
+    g_autoptr(GPtrArray) families = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GArray) cells = read_cells(path, &rate, families, error);
     if (cells == NULL)
         return NULL;
     g_autoptr(GPtrArray) routes = g_ptr_array_new();
@@ -157,7 +185,7 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
             routes->len < 9)
             g_ptr_array_add(routes, cell->route);
         add_distinct(batches, cell->batch);
-        add_distinct(contexts, cell->context);
+        add_distinct(contexts, cell->column);
     }
     if (cells->len == 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:2: no cells", path);
@@ -166,7 +194,7 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
     guint rows = (routes->len + 2) / 3;
     Picture *p = picture_new(ops->info.name, ops->info.summary, PICTURE_PAGE, 0.5 + 1.7 * rows);
     picture_note(p, "x and y are ranks of the distinct contexts and batch sizes");
-    draw(p, cells, routes, batches, contexts, rate);
+    draw(p, cells, routes, batches, contexts, families, rate);
     picture_end(p);
     return p;
 }

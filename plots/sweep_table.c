@@ -44,9 +44,10 @@ static const char *const result_prefixes[] = {"ttft",          "itl",
                                               "goodput",       "regret",
                                               "share",         "prefix_",
                                               "tokens_",       NULL};
-static const char *const axes[] = {"rate",       "scale", "load",   "users", "qps",
-                                   "pool_pages", "pool",  "budget", "seqs",  NULL};
-#define N_LOAD_AXES 5 /* of `axes`: those that mean how much is asked */
+static const char *const axes[] = {"rate",     "scale",     "load",       "users",      "qps",
+                                   "arrivals", "transform", "pool_pages", "pool-pages", "pool",
+                                   "budget",   "seqs",      NULL};
+#define N_LOAD_AXES 7 /* of `axes`: those that mean how much is asked */
 
 static Role role_of(const char *name)
 {
@@ -206,7 +207,7 @@ gboolean sweep_table_axis_is_load(const SweepTable *self)
     for (guint i = 0; name != NULL && i < N_LOAD_AXES; i++)
         if (strcmp(name, axes[i]) == 0)
             return TRUE;
-    return name != NULL && strcmp(name, "arrivals") == 0;
+    return FALSE;
 }
 
 guint sweep_table_curves(const SweepTable *self)

@@ -160,11 +160,11 @@ static void test_sweep(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(SweepTable) table = sweep_table_load(path, &error);
     g_assert_no_error(error);
-    /* pool_pages is a named axis, so arrivals tell the curves apart. */
-    g_assert_cmpstr(sweep_table_axis(table), ==, "pool_pages");
-    g_assert_false(sweep_table_axis_is_load(table));
+    /* A load axis comes before the pool's. */
+    g_assert_cmpstr(sweep_table_axis(table), ==, "arrivals");
+    g_assert_true(sweep_table_axis_is_load(table));
     g_assert_cmpuint(sweep_table_curves(table), ==, 2);
-    g_assert_cmpstr(sweep_table_label(table, 1), ==, "arrivals gamma:rate=1,cv=2");
+    g_assert_cmpstr(sweep_table_label(table, 1), ==, "pool_pages 32");
     static const char *const ttft[] = {"ttft_p99_s", "ttft_p99", NULL};
     static const char *const rate[] = {"output_tokens/duration_s", NULL}, *const none[] = {"x",
                                                                                            NULL};
@@ -172,7 +172,7 @@ static void test_sweep(void)
     g_autofree double *x = NULL, *x2 = NULL;
     g_autofree Cell *y = NULL, *y2 = NULL;
     g_assert_cmpuint(sweep_table_points(table, 0, sweep_table_metric(table, ttft), &x, &y), ==, 2);
-    g_assert_true(x[0] == 32 && x[1] == 64 && y[0].max == 9);
+    g_assert_true(x[0] == 1 && x[1] == 2 && y[0].max == 0.25);
     g_assert_true(y[1].n == 2 && y[1].min == 0.5 && y[1].max == 1.5 && cell_mean(&y[1]) == 1);
     g_assert_cmpuint(sweep_table_points(table, 0, sweep_table_metric(table, rate), &x2, &y2), ==,
                      2);

@@ -72,7 +72,7 @@ set xrange [-0.5:3.5]
 set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]
 set ytics scale 0 ('' 0, '' 1, '' 2, '' 3)
-set xlabel 'context (tokens)'
+set xlabel 'context (tokens), or lengths'
 unset ylabel
 unset colorbox
 set title 'masked' offset 0,-0.7 noenhanced
@@ -87,7 +87,7 @@ set xrange [-0.5:3.5]
 set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]
 set ytics scale 0 ('1' 0, '4' 1, '8' 2, '16' 3)
-set xlabel 'context (tokens)'
+set xlabel 'context (tokens), or lengths'
 set ylabel 'batch (rows)' offset 1,0
 unset colorbox
 set title 'workqueue' offset 0,-0.7 noenhanced
@@ -102,7 +102,7 @@ set xrange [-0.5:3.5]
 set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]
 set ytics scale 0 ('' 0, '' 1, '' 2, '' 3)
-set xlabel 'context (tokens)'
+set xlabel 'context (tokens), or lengths'
 unset ylabel
 unset colorbox
 set title 'workqueue-fused' offset 0,-0.7 noenhanced

@@ -51,6 +51,30 @@ static void run_paths_clear(RunPaths *p)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunPaths, run_paths_clear)
 
+/* Replicas after the first have steps files and replays of their own, replay-K.csv; their results
+ * are members of the array "replays". */
+static gboolean replay_other_replicas(Scenario *scenario, const RunPaths *paths, Progress *progress,
+                                      JsonBuilder *json, GError **error)
+{
+    gint64 replicas;
+    if (!scenario_get_int(scenario, "replicas", 1, 4096, &replicas, error))
+        return FALSE;
+    if (replicas < 2)
+        return TRUE;
+    json_builder_set_member_name(json, "replays");
+    json_builder_begin_array(json);
+    for (guint k = 1; k < (guint)replicas; k++) {
+        g_autofree char *steps = replica_path(paths->steps, k);
+        g_autofree char *csv = replica_path(paths->replay, k);
+        json_builder_begin_object(json);
+        if (!stage_replay(scenario, steps, csv, NULL, progress, json, error))
+            return FALSE;
+        json_builder_end_object(json);
+    }
+    json_builder_end_array(json);
+    return TRUE;
+}
+
 /* Simulation and replay, and the JSON object that describes both; summary.json is the same object.
  */
 static gboolean run_stages(Scenario *scenario, const RunPaths *paths, Progress *progress,
@@ -60,7 +84,8 @@ static gboolean run_stages(Scenario *scenario, const RunPaths *paths, Progress *
     json_builder_begin_object(json);
     json_add_program(json);
     if (!stage_simulate(scenario, &stage, progress, result, json, TRUE, error) ||
-        !stage_replay(scenario, paths->steps, paths->replay, NULL, progress, json, error))
+        !stage_replay(scenario, paths->steps, paths->replay, NULL, progress, json, error) ||
+        !replay_other_replicas(scenario, paths, progress, json, error))
         return FALSE;
     json_builder_end_object(json);
     g_autofree char *text = json_builder_text(json);

@@ -6,6 +6,7 @@
 #include "replay/policy.h"
 #include "replay/route.h"
 #include "sim/clock.h"
+#include "sim/fleet.h"
 #include "sim/sim.h"
 #include "workloads/arrivals.h"
 #include "workloads/format.h"
@@ -23,6 +24,7 @@ const Registry registries[] = {
     {"transforms", transforms, "changes to a workload, in order (--transform)"},
     {"schedulers", schedulers, "batching rules (--scheduler)"},
     {"clocks", all_clocks, "how long a step takes (--clock)"},
+    {"routers", routers, "which replica gets a request (--router)"},
     {"backends", backends, "where attention is executed (--backend)"},
     {"routes", routes, "ways of executing a step's decode attention (--routes)"},
     {"splits", split_rules, "how rows are cut into tasks (--splits)"},

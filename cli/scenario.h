@@ -13,6 +13,7 @@
 #define KV_CLI_SCENARIO_H
 
 #include "replay/replay.h"
+#include "sim/fleet.h"
 #include "sim/pool_size.h"
 #include "sim/sim.h"
 #include "workloads/workload.h"
@@ -56,8 +57,9 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
 gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error);
 gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error);
 gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError **error);
-/* The model, overrides applied; the pool, worked out where it is `auto`; and that arithmetic's terms
- * (USAGE error without --gpu). */
+gboolean scenario_fleet(const Scenario *self, FleetConfig *ret, GError **error);
+/* The model, overrides applied; the pool, worked out where it is `auto`; and that arithmetic's
+ * terms (USAGE error without --gpu). */
 gboolean scenario_model(const Scenario *self, ModelInfo *ret, GError **error);
 gboolean scenario_pool_pages(const Scenario *self, guint64 *ret, GError **error);
 gboolean scenario_pool_size(const Scenario *self, PoolSizeConfig *ret, ModelInfo *ret_model,

@@ -184,6 +184,17 @@ gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **erro
     return TRUE;
 }
 
+gboolean scenario_fleet(const Scenario *self, FleetConfig *ret, GError **error)
+{
+    gint64 n;
+    memset(ret, 0, sizeof *ret);
+    if (!scenario_get_int(self, "replicas", 1, 4096, &n, error) ||
+        !get_plugin(self, "router", &ret->router, error))
+        return FALSE;
+    ret->replicas = (guint)n;
+    return TRUE;
+}
+
 gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error)
 {
     PluginChoice choice = {0};

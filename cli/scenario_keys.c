@@ -74,6 +74,9 @@ const ScenarioKey scenario_keys[] = {
      "clock", all_clocks},
     {E, "warmup", KEY_TIME, "0s", "TIME",
      "requests that arrive before this are served but not in the metrics", NULL, NULL},
+    {E, "replicas", KEY_COUNT, "1", "N", "equal engines behind a router", NULL, NULL},
+    {E, "router", KEY_PLUGIN, "round-robin", "SPEC",
+     "which replica gets a request (kvreplay list routers)", "router", routers},
     {E, "fast-forward", KEY_FLAG, "yes", NULL,
      "advance quiet stretches at once (same result either way)", NULL, NULL},
 

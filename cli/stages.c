@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/outfile.h"
 #include "cli/version.h"
+#include "sim/fleet.h"
 
 void json_add_program(JsonBuilder *json)
 {
@@ -85,9 +86,13 @@ static void json_add_workload(JsonBuilder *json, const WorkloadInfo *info)
     json_builder_end_object(json);
 }
 
-/* What the simulation writes, built and committed together. */
+/* What the simulation writes, and its replicas' clocks; built and committed together. */
 typedef struct SimOutputs {
-    StepsWriter *writer;
+    FleetConfig fleet;
+    StepClock **clocks;    /* [replicas] */
+    StepsWriter **writers; /* [replicas]; NULL = no steps files */
+    StepSink **sinks;      /* [replicas]; NULL likewise */
+    SimResult *each;       /* [replicas] */
     OutFile *requests_out;
     RequestSink *requests;
 } SimOutputs;
@@ -96,26 +101,65 @@ static void sim_outputs_clear(SimOutputs *o)
 {
     if (o->requests != NULL)
         request_csv_sink_free(o->requests);
-    steps_writer_free(o->writer);
+    for (guint k = 0; k < o->fleet.replicas; k++) {
+        if (o->writers != NULL)
+            steps_writer_free(o->writers[k]);
+        if (o->clocks != NULL)
+            step_clock_free(o->clocks[k]);
+    }
+    g_free(o->writers);
+    g_free(o->sinks);
+    g_free(o->clocks);
+    g_free(o->each);
+    plugin_choice_clear(&o->fleet.router);
     out_file_free(o->requests_out);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SimOutputs, sim_outputs_clear)
 
+char *replica_path(const char *path, guint replica)
+{
+    if (replica == 0 || strcmp(path, "-") == 0)
+        return g_strdup(path);
+    const char *base = strrchr(path, '/'), *dot = strrchr(path, '.');
+    if (dot == NULL || (base != NULL && dot < base))
+        dot = path + strlen(path);
+    return g_strdup_printf("%.*s-%u%s", (int)(dot - path), path, replica, dot);
+}
+
+static gboolean open_steps(SimOutputs *o, const Scenario *scenario, const char *path,
+                           Workload *workload, GError **error)
+{
+    o->writers = g_new0(StepsWriter *, o->fleet.replicas);
+    o->sinks = g_new0(StepSink *, o->fleet.replicas);
+    for (guint k = 0; k < o->fleet.replicas; k++) {
+        StepsHeader header = {0};
+        if (scenario_steps_header(scenario, &header, error)) {
+            g_autofree char *name = replica_path(path, k);
+            header.workload = g_strdup(workload_info(workload)->name);
+            header.workload_sha256 = g_strdup(workload_info(workload)->sha256);
+            header.replica = k;
+            o->writers[k] = steps_writer_new(name, &header, error);
+        }
+        steps_header_clear(&header);
+        if (o->writers[k] == NULL)
+            return FALSE;
+        o->sinks[k] = steps_writer_sink(o->writers[k]);
+    }
+    return TRUE;
+}
+
 static gboolean sim_outputs_open(SimOutputs *o, const Scenario *scenario,
                                  const SimulateStage *stage, Workload *workload, GError **error)
 {
-    if (stage->steps_path != NULL) {
-        StepsHeader header = {0};
-        gboolean ok = scenario_steps_header(scenario, &header, error);
-        if (ok) {
-            header.workload = g_strdup(workload_info(workload)->name);
-            header.workload_sha256 = g_strdup(workload_info(workload)->sha256);
-            o->writer = steps_writer_new(stage->steps_path, &header, error);
-        }
-        steps_header_clear(&header);
-        if (o->writer == NULL)
+    if (!scenario_fleet(scenario, &o->fleet, error))
+        return FALSE;
+    o->clocks = g_new0(StepClock *, o->fleet.replicas);
+    o->each = g_new0(SimResult, o->fleet.replicas);
+    for (guint k = 0; k < o->fleet.replicas; k++)
+        if (!scenario_clock(scenario, &o->clocks[k], error))
             return FALSE;
-    }
+    if (stage->steps_path != NULL && !open_steps(o, scenario, stage->steps_path, workload, error))
+        return FALSE;
     if (stage->requests_path != NULL) {
         o->requests_out = out_file_new(stage->requests_path, error);
         if (o->requests_out == NULL)
@@ -129,20 +173,51 @@ static gboolean simulate(const Scenario *scenario, SimOutputs *o, Workload *work
                          Progress *progress, SimResult *ret, GError **error)
 {
     SimConfig config;
-    g_autoptr(StepClock) clock = NULL;
-    gboolean ok = scenario_sim_config(scenario, &config, error) &&
-                  scenario_clock(scenario, &clock, error) &&
-                  sim_run(&config, workload_source(workload), clock,
-                          o->writer != NULL ? steps_writer_sink(o->writer) : NULL, o->requests,
-                          progress, ret, error);
+    RequestSource *source = workload_source(workload);
+    gboolean ok = scenario_sim_config(scenario, &config, error);
+    if (ok && o->fleet.replicas == 1)
+        ok = sim_run(&config, source, o->clocks[0], o->sinks != NULL ? o->sinks[0] : NULL,
+                     o->requests, progress, ret, error);
+    else if (ok)
+        ok = sim_fleet_run(&config, &o->fleet, source, o->clocks, o->sinks, o->requests, progress,
+                           ret, o->each, error);
     sim_config_clear(&config);
     return ok;
 }
 
 static gboolean sim_outputs_commit(SimOutputs *o, GError **error)
 {
-    return (o->writer == NULL || steps_writer_commit(o->writer, error)) &&
-           (o->requests_out == NULL || out_file_commit(o->requests_out, error));
+    for (guint k = 0; o->writers != NULL && k < o->fleet.replicas; k++)
+        if (!steps_writer_commit(o->writers[k], error))
+            return FALSE;
+    return o->requests_out == NULL || out_file_commit(o->requests_out, error);
+}
+
+/* An interrupted run leaves what is whole. */
+static void sim_outputs_keep(SimOutputs *o)
+{
+    for (guint k = 0; o->writers != NULL && k < o->fleet.replicas; k++)
+        steps_writer_keep(o->writers[k]);
+    if (o->requests_out != NULL)
+        out_file_keep(o->requests_out);
+}
+
+static void json_add_simulation(JsonBuilder *json, const SimOutputs *o, const SimResult *total)
+{
+    json_builder_set_member_name(json, "simulate");
+    json_builder_begin_object(json);
+    sim_result_to_json(total, json);
+    json_builder_end_object(json);
+    if (o->fleet.replicas < 2)
+        return;
+    json_builder_set_member_name(json, "replicas");
+    json_builder_begin_array(json);
+    for (guint k = 0; k < o->fleet.replicas; k++) {
+        json_builder_begin_object(json);
+        sim_result_to_json(&o->each[k], json);
+        json_builder_end_object(json);
+    }
+    json_builder_end_array(json);
 }
 
 gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
@@ -161,12 +236,8 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
         return FALSE;
     g_autoptr(GError) local = NULL;
     if (!simulate(scenario, &outputs, workload, progress, ret, &local)) {
-        if (g_error_matches(local, KV_ERROR, KV_ERROR_INTERRUPTED)) {
-            if (outputs.writer != NULL)
-                steps_writer_keep(outputs.writer);
-            if (outputs.requests_out != NULL)
-                out_file_keep(outputs.requests_out);
-        }
+        if (g_error_matches(local, KV_ERROR, KV_ERROR_INTERRUPTED))
+            sim_outputs_keep(&outputs);
         g_propagate_error(error, g_steal_pointer(&local));
         return FALSE;
     }
@@ -175,11 +246,29 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
     if (flat)
         sim_result_to_json(ret, json);
     json_add_workload(json, workload_info(workload));
-    json_builder_set_member_name(json, "simulate");
-    json_builder_begin_object(json);
-    sim_result_to_json(ret, json);
-    json_builder_end_object(json);
+    json_add_simulation(json, &outputs, ret);
     return TRUE;
+}
+
+gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress,
+                      SimResult *ret, GError **error)
+{
+    WorkloadConfig workload_config;
+    g_autoptr(Workload) workload = NULL;
+    if (scenario_workload_config(scenario, &workload_config, error))
+        workload = workload_open(&workload_config, error);
+    workload_config_clear(&workload_config);
+    g_autoptr(OutFile) out = workload != NULL ? out_file_new(path, error) : NULL;
+    if (out == NULL)
+        return FALSE;
+    SimConfig config;
+    g_autoptr(StepClock) clock = NULL;
+    gboolean ok = scenario_sim_config(scenario, &config, error) &&
+                  scenario_clock(scenario, &clock, error) &&
+                  sim_run_ledger(&config, workload_source(workload), clock, out_file_stream(out),
+                                 progress, ret, error);
+    sim_config_clear(&config);
+    return ok && out_file_commit(out, error);
 }
 
 /* What a replay writes, built and committed together; both may be absent. */
@@ -208,27 +297,6 @@ static void replay_outputs_keep(ReplayOutputs *o)
         out_file_keep(o->csv);
     if (o->calibration != NULL)
         out_file_keep(o->calibration);
-}
-
-gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress,
-                      SimResult *ret, GError **error)
-{
-    WorkloadConfig workload_config;
-    g_autoptr(Workload) workload = NULL;
-    if (scenario_workload_config(scenario, &workload_config, error))
-        workload = workload_open(&workload_config, error);
-    workload_config_clear(&workload_config);
-    g_autoptr(OutFile) out = workload != NULL ? out_file_new(path, error) : NULL;
-    if (out == NULL)
-        return FALSE;
-    SimConfig config;
-    g_autoptr(StepClock) clock = NULL;
-    gboolean ok = scenario_sim_config(scenario, &config, error) &&
-                  scenario_clock(scenario, &clock, error) &&
-                  sim_run_ledger(&config, workload_source(workload), clock, out_file_stream(out),
-                                 progress, ret, error);
-    sim_config_clear(&config);
-    return ok && out_file_commit(out, error);
 }
 
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,

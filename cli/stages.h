@@ -17,17 +17,22 @@ typedef struct SimulateStage {
     const char *requests_path; /* requests.csv; NULL = none */
 } SimulateStage;
 
-/* Workload -> steps file + requests.csv + result. Adds the members "workload" and "simulate" to the
- * object under construction, and the keys of "simulate" at its top level where `flat`. */
+/* Name of a replica's steps file (or any other): replica 0 has the plain one, replica k
+ * "NAME-k.EXT". */
+char *replica_path(const char *path, guint replica);
+
+/* Workload -> steps file(s) + requests.csv + result. Adds the members "workload" and "simulate" to
+ * the object under construction, and the keys of "simulate" at its top level where `flat`. */
 gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
                         SimResult *ret, JsonBuilder *json, gboolean flat, GError **error);
 
-/* Workload -> every scheduling decision, a JSON line a step in vLLM's terms ("-": standard output). */
-gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress, SimResult *ret,
-                      GError **error);
+/* Workload -> every scheduling decision, a JSON line a step in vLLM's terms ("-": standard output).
+ */
+gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress,
+                      SimResult *ret, GError **error);
 
-/* Steps file -> replay.csv and a calibration table of the executed steps (each NULL = none) + result,
- * added as member "replay". */
+/* Steps file -> replay.csv and a calibration table of the executed steps (each NULL = none) +
+ * result, added as member "replay". */
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
                       const char *calibration_path, Progress *progress, JsonBuilder *json,
                       GError **error);

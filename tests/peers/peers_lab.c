@@ -700,7 +700,8 @@ static void run_cell(Lab *lab, const Cell *c)
 static void measure_rate(Lab *lab)
 {
     double x[9];
-    const int64_t size = 2147483648;
+    const int64_t half = lab->bytes / 2 / 4096 * 4096;
+    const int64_t size = half < 2147483648 ? half : 2147483648;
     for (int i = 0; i < 9; i++) {
         OK(attn_device_spin(40000, lab->stream, &lab_error));
         CUDA(cudaEventRecord(lab->e0, lab->stream));

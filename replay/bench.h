@@ -2,10 +2,10 @@
  *
  * A cell is a batch: how many rows, their lengths (equal, or a published family: bimodal, uniform,
  * zipf), and a shape. In each cell every route is first checked against the fp64 reference, and
- * only what is right is timed. In each round every route runs once, another one first each time,
- * and always on other pages than the run before, so that caches are cold where the pool is larger
- * than they are. Times are medians over rounds, microseconds; kernel, plan and wall apart
- * (backend.h).
+ * only what is right is timed. In each round every route runs once (on a GPU twice: the second is
+ * timed), another one first each time, and always on other pages than the run before, so that
+ * caches are cold where the pool is larger than they are. Times are medians over rounds,
+ * microseconds; kernel, plan and wall apart (backend.h).
  *
  * A cell or route that cannot be run is a line with the reason, never silence. The read rate that
  * percentages refer to is measured in the same run.

@@ -141,15 +141,16 @@ static void add_group_entries(GArray *entries, ScenarioGroup group)
                  : g_strdup_printf("%s%s%s%s", k->help, *k->def ? " (default " : "", k->def,
                                    *k->def ? ")" : "");
         g_autofree char *no = g_strdup_printf("no-%s", k->key);
+        g_autofree char *no_help =
+            on_by_default ? g_strdup_printf("do not: %s", k->help) : g_strdup(k->help);
         add_entry(entries, k->key,
                   (flag ? G_OPTION_FLAG_OPTIONAL_ARG : 0) |
                       (on_by_default ? G_OPTION_FLAG_HIDDEN : 0),
                   g_intern_string(help), k->arg);
         if (flag)
-            add_entry(
-                entries, no, G_OPTION_FLAG_NO_ARG | (on_by_default ? 0 : G_OPTION_FLAG_HIDDEN),
-                g_intern_string(on_by_default ? g_strdup_printf("do not: %s", k->help) : k->help),
-                NULL);
+            add_entry(entries, no,
+                      G_OPTION_FLAG_NO_ARG | (on_by_default ? 0 : G_OPTION_FLAG_HIDDEN),
+                      g_intern_string(no_help), NULL);
     }
     for (const ScenarioAlias *a = scenario_aliases; a->alias != NULL; a++)
         if (scenario_keys[key_index(a->key)].group == group)

@@ -222,6 +222,8 @@ void page_pool_take(PagePool *pool, guint32 n, guint32 *ret)
 
 void page_pool_give(PagePool *pool, const guint32 *pages, guint32 n)
 {
+    if (n == 0)
+        return;
     if (!pool->caching) {
         memcpy(pool->stack + pool->n_free, pages, n * sizeof *pages);
         pool->n_free += n;

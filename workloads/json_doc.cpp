@@ -290,7 +290,8 @@ extern "C" const char *jdoc_parse(JDoc *self, const char *text, size_t len, size
     self->problem = nullptr;
     if (len >= UINT32_MAX - SIMDJSON_PADDING || !self->text.reserve(len + SIMDJSON_PADDING))
         return NO_MEMORY;
-    std::memcpy(self->text.data, text, len);
+    if (len > 0)
+        std::memcpy(self->text.data, text, len);
     std::memset(self->text.data + len, 0, SIMDJSON_PADDING);
     ondemand::document document;
     auto error = self->parser.iterate(self->text.data, len, len + SIMDJSON_PADDING).get(document);

@@ -2,30 +2,11 @@
  */
 #include "kernels/attn.h"
 
-#include <string.h>
-
-static float float_of_bits(uint32_t u)
-{
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static uint32_t bits_of_float(float f)
-{
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
+#include "kernels/half.h"
 
 float attn_f16_to_f32(uint16_t h)
 {
-    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
-    const uint32_t magnitude = h & 0x7fffu;
-    if (magnitude >= 0x7c00u) /* infinity, NaN */
-        return float_of_bits(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    /* Shifted into place the exponent is 112 too small; the product is exact, subnormals too. */
-    return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
+    return half_f16(h);
 }
 
 uint16_t attn_f32_to_f16(float f)
@@ -49,7 +30,7 @@ uint16_t attn_f32_to_f16(float f)
 
 float attn_bf16_to_f32(uint16_t h)
 {
-    return float_of_bits((uint32_t)h << 16);
+    return half_bf16(h);
 }
 
 uint16_t attn_f32_to_bf16(float f)

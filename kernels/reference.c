@@ -4,15 +4,21 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/half.h"
+
 enum { LANES = 8 };
 
-static double half_value(AttnDtype dtype, uint16_t h)
-{
-    return (double)(dtype == ATTN_F16 ? attn_f16_to_f32(h) : attn_bf16_to_f32(h));
-}
+/* Wider vectors where the processor has them; the sums and their order are the same in every clone
+ * (no contraction), so the bits are too. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
+#define CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define CLONES
+#endif
+#define INLINE static inline __attribute__((always_inline))
 
 /* Eight running sums, added in a fixed order at the end. */
-static double dot(const double *a, const double *b, int32_t d)
+INLINE double dot(const double *a, const double *b, int32_t d)
 {
     double lane[LANES] = {0};
     for (int32_t i = 0; i < d; i += LANES)
@@ -22,18 +28,27 @@ static double dot(const double *a, const double *b, int32_t d)
            ((lane[2] + lane[6]) + (lane[3] + lane[7]));
 }
 
-static void load_entry(const AttnShape *s, const AttnPool *pool, const void *of, int32_t page,
+INLINE void load_halves(AttnDtype dtype, const uint16_t *p, int32_t n, double *ret)
+{
+    if (dtype == ATTN_F16)
+        for (int32_t i = 0; i < n; i++)
+            ret[i] = (double)half_f16(p[i]);
+    else
+        for (int32_t i = 0; i < n; i++)
+            ret[i] = (double)half_bf16(p[i]);
+}
+
+INLINE void load_entry(const AttnShape *s, const AttnPool *pool, const void *of, int32_t page,
                        int32_t head, int32_t token, double *ret)
 {
     const uint16_t *p = (const uint16_t *)of + page * pool->page_stride +
                         (int64_t)head * pool->head_stride + (int64_t)token * pool->token_stride;
-    for (int32_t i = 0; i < s->head_dim; i++)
-        ret[i] = half_value(s->dtype, p[i]);
+    load_halves(s->dtype, p, s->head_dim, ret);
 }
 
 /* One KV head's group: score[G][len], then the weighted sum of V. */
-static void reference_group(const AttnShape *s, const AttnPool *pool, const AttnBatch *batch,
-                            int32_t row, int32_t head, double *score, double *ret)
+CLONES static void reference_group(const AttnShape *s, const AttnPool *pool, const AttnBatch *batch,
+                                   int32_t row, int32_t head, double *score, double *ret)
 {
     const int32_t len = batch->lens[row], d = s->head_dim, group = attn_group(s);
     const int32_t *pages = batch->table + batch->offset[row];
@@ -42,8 +57,7 @@ static void reference_group(const AttnShape *s, const AttnPool *pool, const Attn
 
     for (int32_t g = 0; g < group; g++) {
         top[g] = -INFINITY;
-        for (int32_t i = 0; i < d; i++)
-            qd[g][i] = half_value(s->dtype, q[g * d + i]);
+        load_halves(s->dtype, q + g * d, d, qd[g]);
     }
     for (int32_t t = 0; t < len; t++) {
         load_entry(s, pool, pool->k, pages[t / s->page_size], head, t % s->page_size, x);

@@ -92,9 +92,10 @@ static void put_row(Run *run, const Cell *cell, const Setting *setting, const Re
     put(out, "%.3e", t->checked > 0, t->max_err);
     put(out, "%.3e", t->checked > 0, t->mean_err_sum / c);
     PublishedTimes p = {0};
-    if (strcmp(cell->table, "serving") == 0)
+    const gboolean published = strcmp(setting->text, "published") == 0;
+    if (published && strcmp(cell->table, "serving") == 0)
         p = paper_published_serving(cell->trace, cell->max_active, cell->seed, name[0]);
-    else if (strcmp(cell->table, "isolated") == 0)
+    else if (published && strcmp(cell->table, "isolated") == 0)
         p = paper_published_isolated(cell->length, name[0]);
     put(out, "%.4f", p.event_ms > 0, p.event_ms);
     put(out, "%.4f", p.wall_ms > 0, p.wall_ms);

@@ -117,6 +117,7 @@ static void fit_learned(const CalibrationTable *table, const double *best, Devic
                                     x[MODEL_FIXED],
                                     x[MODEL_LAUNCH],
                                     x[MODEL_STREAM],
+                                    x[MODEL_TAIL],
                                     x[MODEL_MERGE],
                                     x[MODEL_WAVE]};
         g_array_append_val(profile->learned, route);

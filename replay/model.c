@@ -21,6 +21,7 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShap
     ret[MODEL_FIXED] = 1;
     ret[MODEL_LAUNCH] = c->launches;
     ret[MODEL_STREAM] = stream > longest ? stream : longest;
+    ret[MODEL_TAIL] = longest;
     ret[MODEL_MERGE] = 2 * (double)c->merge_state_bytes / p->bandwidth;
     ret[MODEL_WAVE] = (double)c->grid_tasks / workers;
 }
@@ -28,5 +29,6 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShap
 double model_learned(const LearnedRoute *r, const double terms[MODEL_TERMS])
 {
     return r->fixed_us + r->launch_us * terms[MODEL_LAUNCH] + r->stream * terms[MODEL_STREAM] +
-           r->merge * terms[MODEL_MERGE] + r->wave_us * terms[MODEL_WAVE];
+           r->tail * terms[MODEL_TAIL] + r->merge * terms[MODEL_MERGE] +
+           r->wave_us * terms[MODEL_WAVE];
 }

@@ -5,13 +5,14 @@
  * tasks of the longest one's size that the work amounts to (all entries over the longest task's,
  *         summed over launches): the number of tasks where they are equal, fewer where one is long.
  *
- * learned T = fixed + launch*L + stream * max(KVBytes/beta, longest/r) + merge * MergeBytes/beta
- *             + wave * tasks/workers,        coefficients >= 0, by route
+ * learned T = fixed + launch*L + stream * max(KVBytes/beta, longest/r) + tail * longest/r
+ *             + merge * MergeBytes/beta + wave * tasks/workers,     coefficients >= 0, by route
  *         The shape is that of the work: what is read streams at the card's rate beta unless the
  *         longest task, at one worker's rate r, ends later (that is where skew and missing splits
- *         show); launches and merge traffic are paid besides; and each wave of tasks costs its
- *         start-up. Because no coefficient is negative, T grows with every kind of work, so outside
- *         of the calibrated range it is still a sane bound and ordering.
+ *         show); a part of a longest task runs on alone when the others have ended; launches and
+ * merge traffic are paid besides; and each wave of tasks costs its start-up. Because no coefficient
+ * is negative, T grows with every kind of work, so outside of the calibrated range it is still a
+ * sane bound and ordering.
  *
  * Cost of an evaluation: some ten flops. Times in microseconds.
  */
@@ -21,7 +22,7 @@
 #include "replay/policy.h"
 
 /* The learned model's terms, before coefficients; order as in LearnedRoute. */
-enum { MODEL_FIXED, MODEL_LAUNCH, MODEL_STREAM, MODEL_MERGE, MODEL_WAVE, MODEL_TERMS };
+enum { MODEL_FIXED, MODEL_LAUNCH, MODEL_STREAM, MODEL_TAIL, MODEL_MERGE, MODEL_WAVE, MODEL_TERMS };
 
 double model_cost(const DeviceProfile *profile, const AttnShape *shape, const Candidate *candidate);
 void model_terms(double ret[MODEL_TERMS], const DeviceProfile *profile, const AttnShape *shape,

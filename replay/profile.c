@@ -132,6 +132,7 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
             number(r, o, "fixed_us", 0, want),
             number(r, o, "launch_us", 0, want),
             number(r, o, "stream", 0, want),
+            json_object_has_member(o, "tail") ? number(r, o, "tail", 0, want) : 0,
             number(r, o, "merge", 0, want),
             number(r, o, "wave_us", 0, want),
         };
@@ -224,6 +225,7 @@ static void write_learned(const DeviceProfile *self, JsonBuilder *b)
         add_number(b, "fixed_us", r->fixed_us);
         add_number(b, "launch_us", r->launch_us);
         add_number(b, "stream", r->stream);
+        add_number(b, "tail", r->tail);
         add_number(b, "merge", r->merge);
         add_number(b, "wave_us", r->wave_us);
         json_builder_end_object(b);

@@ -4,7 +4,7 @@
  *   {"kvreplay_profile": 1, "device": "...", "workers": 132,
  *    "cost": {"bandwidth_gbps": 4545, "launch_us": 1.4, "cmin": 132, "routes": {"workqueue": 0.5}},
  *    "learned": {"worker_gbps": 100, "routes": {"workqueue": {"fixed_us": .., "launch_us": ..,
- *                "stream": .., "merge": .., "wave_us": ..}}}}
+ *                "stream": .., "tail": .., "merge": .., "wave_us": ..}}}}
  * GB = 10^9 bytes. `cost` and `learned` may each be absent. Thresholds come from here: nothing in
  * the code knows a card.
  */
@@ -16,7 +16,7 @@
 /* One route's learned coefficients, all >= 0 (replay/model.h has the formula). */
 typedef struct LearnedRoute {
     char *route;
-    double fixed_us, launch_us, stream, merge, wave_us;
+    double fixed_us, launch_us, stream, tail, merge, wave_us;
 } LearnedRoute;
 
 typedef struct RouteTerm {

@@ -28,7 +28,7 @@ typedef struct ReplayConfig {
     gint check_every;             /* 1 = every executed step */
     gint workers; /* CTAs at once that plans are made for; 0 = the GPU's, or the profile's where the
                      backend is no GPU: the CPU executes the task lists that the GPU would get */
-    BackendConfig config;         /* shape is taken from the steps file */
+    BackendConfig config; /* shape is taken from the steps file */
     OutFile *calibration; /* borrowed; a calibration table of the executed steps; NULL = none */
     char *profile;        /* device profile file; NULL = built-in guess, labelled */
 } ReplayConfig;

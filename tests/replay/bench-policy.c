@@ -21,7 +21,7 @@ static void bench_decisions(const char *text, Candidate *candidates, StepFeature
     DeviceProfile *profile = device_profile_guess();
     profile->has_learned = TRUE;
     for (int i = 0; i < ROUTES; i++) {
-        const LearnedRoute route = {g_strdup(attn_route_name(i)), 5, 1 + i, 1, 1, 0.1};
+        const LearnedRoute route = {g_strdup(attn_route_name(i)), 5, 1 + i, 1, 0.2, 1, 0.1};
         g_array_append_val(profile->learned, route);
     }
     PluginChoice choice = test_choice("policy", policies, text);

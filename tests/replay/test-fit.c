@@ -53,12 +53,12 @@ static const Truth truth = {
     .worker_bandwidth = 95e3,
     .route =
         {
-            {(char *)"single", 4, 1.5, 1.0, 0, 0.05},
-            {(char *)"buckets", 3, 4.0, 1.05, 1.2, 0.1},
-            {(char *)"masked", 4, 3.0, 1.02, 1.5, 0.2},
-            {(char *)"workqueue", 4, 3.0, 1.0, 1.3, 0.1},
-            {(char *)"workqueue-fused", 6, 1.0, 1.0, 1.6, 0.1},
-            {(char *)"persistent", 8, 1.0, 0.99, 1.0, 0.3},
+            {(char *)"single", 4, 1.5, 1.0, 0.4, 0, 0.05},
+            {(char *)"buckets", 3, 4.0, 1.05, 0, 1.2, 0.1},
+            {(char *)"masked", 4, 3.0, 1.02, 0.3, 1.5, 0.2},
+            {(char *)"workqueue", 4, 3.0, 1.0, 0.3, 1.3, 0.1},
+            {(char *)"workqueue-fused", 6, 1.0, 1.0, 0.3, 1.6, 0.1},
+            {(char *)"persistent", 8, 1.0, 0.99, 0, 1.0, 0.3},
         },
 };
 

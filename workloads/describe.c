@@ -5,37 +5,49 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "workloads/key_set.h"
+#include "workloads/token_counts.h"
+#include "workloads/workload_internal.h"
 
 #define EXACT_LIMIT 2000000
 
 typedef struct Collector {
     Description *d;
-    Sampler *prompt, *output, *gap, *ttft, *itl, *tpot, *e2e, *queue, *client_wait, *speed;
+    TokenCounts *prompt, *output;
+    Sampler *gap, *ttft, *itl, *tpot, *e2e, *queue, *client_wait, *speed;
     KeySet *keys, *sessions;
     RngStream rng;
     kv_ns previous;
     guint64 arrivals;
-    double gap_mean, gap_m2; /* Welford 1962 */
+    unsigned __int128 gap_squares; /* ns^2: exact, and no more than the span's square */
+    kv_ns bin_end;                 /* of the bin at hand */
+    guint bin;
+    guint64 next_point; /* number of the request that enters the sample next */
+    double point_weight;
 } Collector;
 
 static void collector_init(Collector *c, Workload *workload)
 {
-    Sampler **samplers[] = {&c->prompt, &c->output, &c->gap,   &c->ttft,        &c->itl,
-                            &c->tpot,   &c->e2e,    &c->queue, &c->client_wait, &c->speed};
+    Sampler **samplers[] = {&c->gap, &c->ttft,  &c->itl,         &c->tpot,
+                            &c->e2e, &c->queue, &c->client_wait, &c->speed};
     *c = (Collector){.d = g_new0(Description, 1), .keys = key_set_new(), .sessions = key_set_new()};
     for (guint i = 0; i < G_N_ELEMENTS(samplers); i++)
         *samplers[i] = sampler_new(EXACT_LIMIT);
+    c->prompt = token_counts_new();
+    c->output = token_counts_new();
     c->d->workload = workload;
     c->d->bin_width = KV_SECOND;
+    c->point_weight = 1;
     rng_init(&c->rng, 1, RNG_SAMPLE, 0, 0);
 }
 
 static void collector_clear(Collector *c)
 {
-    Sampler *samplers[] = {c->prompt, c->output, c->gap,   c->ttft,        c->itl,
-                           c->tpot,   c->e2e,    c->queue, c->client_wait, c->speed};
+    Sampler *samplers[] = {c->gap, c->ttft,  c->itl,         c->tpot,
+                           c->e2e, c->queue, c->client_wait, c->speed};
     for (guint i = 0; i < G_N_ELEMENTS(samplers); i++)
         sampler_free(samplers[i]);
+    token_counts_free(c->prompt);
+    token_counts_free(c->output);
     key_set_free(c->keys);
     key_set_free(c->sessions);
     g_free(c->d);
@@ -43,44 +55,60 @@ static void collector_clear(Collector *c)
 
 /* --- one request --- */
 
-static void add_bin(Description *d, kv_ns t)
+/* Arrivals come in order, so mostly the bin is the last one's; a division only at its end. */
+static void add_bin(Collector *c, kv_ns t)
 {
-    while (t / d->bin_width >= DESCRIBE_BINS) {
-        for (guint i = 0; i < DESCRIBE_BINS; i++) {
-            guint64 pair = i < DESCRIBE_BINS / 2 ? d->bins[2 * i] + d->bins[2 * i + 1] : 0;
-            d->bins[i] = pair;
-        }
+    Description *d = c->d;
+    while (t >= d->bin_width * DESCRIBE_BINS) {
+        for (guint i = 0; i < DESCRIBE_BINS; i++)
+            d->bins[i] = i < DESCRIBE_BINS / 2 ? d->bins[2 * i] + d->bins[2 * i + 1] : 0;
         d->bin_width *= 2;
+        c->bin_end = 0;
     }
-    guint i = (guint)(t / d->bin_width);
-    d->bins[i]++;
-    d->n_bins = (guint)(d->last_arrival / d->bin_width) + 1;
+    if (t >= c->bin_end) {
+        c->bin = (guint)(t / d->bin_width);
+        c->bin_end = (c->bin + 1) * d->bin_width;
+        d->n_bins = c->bin + 1;
+    }
+    d->bins[c->bin]++;
 }
 
 static void add_arrival(Collector *c, kv_ns t)
 {
-    Description *d = c->d;
     if (c->arrivals++ > 0) {
         kv_ns gap = t - c->previous;
         sampler_add(c->gap, gap);
-        double seconds = kv_ns_to_seconds(gap), delta = seconds - c->gap_mean;
-        c->gap_mean += delta / (double)(c->arrivals - 1);
-        c->gap_m2 += delta * (seconds - c->gap_mean);
+        c->gap_squares += (unsigned __int128)gap * (guint64)gap;
     }
     c->previous = t;
-    d->last_arrival = t;
-    add_bin(d, t);
+    c->d->last_arrival = t;
+    add_bin(c, t);
+}
+
+/* A fair sample of all requests: the next one to take is drawn, not each one's fate (Li 1994). */
+static void skip_points(Collector *c)
+{
+    c->point_weight *= exp(log(rng_uniform_open(&c->rng)) / DESCRIBE_POINTS);
+    double skip = floor(log(rng_uniform_open(&c->rng)) / log1p(-c->point_weight));
+    c->next_point += skip < 1e15 ? (guint64)skip + 1 : (guint64)1e15;
 }
 
 static void add_point(Collector *c, const Request *r)
 {
     Description *d = c->d;
-    guint64 i = d->requests - 1;
-    if (d->n_points < DESCRIBE_POINTS)
-        i = d->n_points++;
-    else if ((i = rng_below(&c->rng, d->requests)) >= DESCRIBE_POINTS) /* reservoir: Vitter's R */
+    DescribePoint point = {r->prompt, r->output};
+    if (d->n_points < DESCRIBE_POINTS) {
+        d->points[d->n_points++] = point;
+        if (d->n_points == DESCRIBE_POINTS) {
+            c->next_point = d->requests;
+            skip_points(c);
+        }
         return;
-    d->points[i] = (DescribePoint){r->prompt, r->output};
+    }
+    if (d->requests < c->next_point)
+        return;
+    d->points[rng_below(&c->rng, DESCRIBE_POINTS)] = point;
+    skip_points(c);
 }
 
 static void add_lengths(Collector *c, const Request *r)
@@ -89,11 +117,11 @@ static void add_lengths(Collector *c, const Request *r)
     d->prompt_tokens += (guint64)r->prompt;
     d->output_tokens += (guint64)r->output;
     if (r->prompt > 0)
-        sampler_add(c->prompt, r->prompt);
+        token_counts_add(c->prompt, r->prompt);
     else
         d->unknown_prompts++;
     if (r->output > 0)
-        sampler_add(c->output, r->output);
+        token_counts_add(c->output, r->output);
     else
         d->unknown_outputs++;
     gint64 total = (gint64)r->prompt + r->output;
@@ -164,15 +192,25 @@ static void add_request(Collector *c, const Request *r)
     add_observed(c, r);
 }
 
+/* Standard deviation / mean, from exact sums about a whole number near the mean. */
+static double gap_cv(const Collector *c)
+{
+    if (c->arrivals < 3 || c->d->last_arrival == 0)
+        return (double)NAN;
+    __int128 n = (__int128)(c->arrivals - 1), sum = c->d->last_arrival, centre = sum / n;
+    __int128 m2 = (__int128)c->gap_squares - 2 * centre * sum + n * centre * centre;
+    double mean = (double)sum / (double)n, off = mean - (double)centre;
+    double variance = (double)m2 / (double)n - off * off;
+    return sqrt(MAX(variance, 0.0)) / mean;
+}
+
 static void finish(Collector *c)
 {
     Description *d = c->d;
-    d->prompt = sampler_summary(c->prompt, 1);
-    d->output = sampler_summary(c->output, 1);
+    d->prompt = token_counts_summary(c->prompt);
+    d->output = token_counts_summary(c->output);
     d->gap = sampler_summary(c->gap, 1e-9);
-    d->gap_cv = (double)NAN;
-    if (c->arrivals > 2 && c->gap_mean > 0)
-        d->gap_cv = sqrt(c->gap_m2 / (double)(c->arrivals - 1)) / c->gap_mean;
+    d->gap_cv = gap_cv(c);
     d->ttft = sampler_summary(c->ttft, 1e-9);
     d->itl = sampler_summary(c->itl, 1e-9);
     d->tpot = sampler_summary(c->tpot, 1e-9);
@@ -205,6 +243,7 @@ static int read_all(Collector *c, RequestSource *source, Progress *progress, GEr
 Description *workload_describe(Workload *workload, Progress *progress, GError **error)
 {
     Collector c;
+    workload_be_lenient(workload);
     collector_init(&c, workload);
     progress_begin(progress, "reading", 0);
     int got = read_all(&c, workload_source(workload), progress, error);

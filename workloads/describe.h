@@ -6,6 +6,9 @@
  * right after their predecessor (they have no arrival, so they have no part in span, gaps and
  * rate).
  *
+ * A log without a usable request, or one that lacks lengths, is described all the same: unknown
+ * lengths are counted and left out of sums and quantiles.
+ *
  * Definitions. span = last - first arrival. Gap CV = standard deviation (population) / mean of the
  * gaps between neighbours in order of arrival. Quantiles: linear rule, exact up to 2 million
  * requests, then within 0.1 %. Prefix hits: an endless cache of full blocks; a request hits its

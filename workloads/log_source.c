@@ -253,6 +253,11 @@ LogSource *log_source_new(Input *input, const LogSourceConfig *config, GError **
     return self;
 }
 
+void log_source_keep_unknown(LogSource *self)
+{
+    self->config.keep_unknown = TRUE;
+}
+
 void log_source_info(LogSource *self, WorkloadInfo *info)
 {
     info->sha256 = input_sha256(self->input);

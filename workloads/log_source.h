@@ -29,6 +29,8 @@ typedef struct LogSourceConfig {
 
 /* Takes the Input, also on failure. */
 LogSource *log_source_new(Input *input, const LogSourceConfig *config, GError **error);
+/* Before the first request: as keep_unknown in the config. */
+void log_source_keep_unknown(LogSource *self);
 /* Brings rows, drops, warnings, hash and first arrival up to date; leaves the other fields alone.
  */
 void log_source_info(LogSource *self, WorkloadInfo *info);

@@ -303,6 +303,13 @@ Workload *workload_open(const WorkloadConfig *config, GError **error)
     return self;
 }
 
+void workload_be_lenient(Workload *self)
+{
+    self->allow_empty = TRUE;
+    if (self->log != NULL)
+        log_source_keep_unknown(self->log);
+}
+
 void workload_free(Workload *self)
 {
     if (self != NULL)

@@ -8,4 +8,8 @@
 Workload *workload_from_source(RequestSource *source, const char *name, const char *format,
                                const GPtrArray *classes);
 
+/* Before the first request: lengths that the log lacks are given as 0, and no request is no error.
+ */
+void workload_be_lenient(Workload *self);
+
 #endif

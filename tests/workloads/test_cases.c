@@ -310,6 +310,11 @@ static void test_vllm_text_log(void)
         g_assert_cmpint(REQUEST(all, i)->output, ==, 0);
     }
     g_autofree char *path = test_file("cases/32-vllm-text-log/server.log");
+    g_autoptr(Workload) described = test_open(path, NULL);
+    g_autofree Description *d = workload_describe(described, NULL, NULL);
+    g_assert_cmpuint(d->requests, ==, 4);
+    g_assert_cmpuint(d->prompt_tokens, ==, 12);
+    g_assert_cmpuint(d->unknown_outputs, ==, 4);
     test_refused(path, NULL, "no request", "output_unknown 3", "prompt_unknown 1", NULL);
     g_autoptr(Workload) bound = test_open(path, "vllm-log:output=max_tokens");
     g_autoptr(GArray) three = test_collect(bound);

@@ -5,6 +5,7 @@
 
 #include "workloads/describe.h"
 #include "workloads/mix.h"
+#include "workloads/token_counts.h"
 #include "workloads/write.h"
 
 static const char *const own = "# kvreplay-workload 1\n"
@@ -43,6 +44,31 @@ static void test_description(void)
         g_assert_nonnull(strstr(json, parts[i]));
     g_autofree char *text = description_text(d);
     g_assert_nonnull(strstr(text, "3.000000001 s"));
+}
+
+/* Against the sampler of base/, which sorts: random lengths, some beyond the dense range. */
+static void test_token_counts(void)
+{
+    for (guint round = 0; round < 20; round++) {
+        g_autoptr(Sampler) sampler = sampler_new(100000);
+        TokenCounts *counts = token_counts_new();
+        guint n = (guint)g_test_rand_int_range(1, 3000);
+        for (guint i = 0; i < n; i++) {
+            gint32 v = g_test_rand_int_range(0, g_test_rand_bit() ? 300 : 5000000);
+            sampler_add(sampler, v);
+            token_counts_add(counts, v);
+        }
+        Summary a = sampler_summary(sampler, 1), b = token_counts_summary(counts);
+        g_assert_cmpuint(a.n, ==, b.n);
+        g_assert_cmpfloat(a.min, ==, b.min);
+        g_assert_cmpfloat(a.p50, ==, b.p50);
+        g_assert_cmpfloat(a.p90, ==, b.p90);
+        g_assert_cmpfloat(a.p95, ==, b.p95);
+        g_assert_cmpfloat(a.p99, ==, b.p99);
+        g_assert_cmpfloat(a.max, ==, b.max);
+        g_assert_cmpfloat_with_epsilon(a.mean, b.mean, 1e-6);
+        token_counts_free(counts);
+    }
 }
 
 static char *write_as(const char *path, const char *writer, const char *name, char **ret_warning)
@@ -149,6 +175,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/describe/by-hand", test_description);
+    g_test_add_func("/describe/token-counts", test_token_counts);
     g_test_add_func("/write/kvreplay", test_own_round_trip);
     g_test_add_func("/kvreplay/bad-input", test_own_bad);
     g_test_add_func("/mix/weights", test_mix);

@@ -111,11 +111,11 @@ static gboolean split_quoted(Table *self, char *line, gsize len, GError **error)
     }
     self->n_fields = self->offsets->len;
     gsize begin = 0;
+    const char *texts = self->quoted->len > 0 ? (const char *)self->quoted->data : "";
     for (guint i = 0; i < self->n_fields; i++) {
         gsize end = g_array_index(self->offsets, gsize, i);
         if (i < self->fields->len)
-            g_array_index(self->fields, Field, i) =
-                (Field){(const char *)self->quoted->data + begin, end - begin};
+            g_array_index(self->fields, Field, i) = (Field){texts + begin, end - begin};
         begin = end;
     }
     return TRUE;

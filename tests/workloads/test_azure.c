@@ -110,6 +110,8 @@ static void test_not_a_log(void)
     test_refused(empty, NULL, "e.csv:1:", "empty", NULL);
     g_autofree char *utf16 = test_write("u.csv", "\xff\xfeT\0I\0", 6);
     test_refused(utf16, NULL, "UTF-16", NULL);
+    g_autofree char *quotes = test_write("q.csv", "\"\"\n", -1); /* one column without a name */
+    test_refused(quotes, "azure", "q.csv:1:", "no column 'TIMESTAMP'", NULL);
     g_autofree char *other = test_write("o.csv", "alpha,beta\n1,2\n", -1);
     test_refused(other, NULL, "o.csv:1:", "alpha,beta", "--format", NULL);
     test_refused(other, "azure", "o.csv:1:", "no column 'TIMESTAMP'", "alpha,beta", NULL);

@@ -6,6 +6,7 @@
 #define SPARE_CHUNKS 8
 
 struct ArenaChunk {
+    ArenaChunk *next, *previous; /* among all of the arena's */
     guint64 living;
     gsize used, size;
     char *data;
@@ -13,6 +14,7 @@ struct ArenaChunk {
 
 struct Arena {
     ArenaChunk *current;
+    ArenaChunk *all;
     GPtrArray *spare;
     gsize bytes;
 };
@@ -26,8 +28,6 @@ Arena *arena_new(void)
 
 static void chunk_free(ArenaChunk *chunk)
 {
-    if (chunk == NULL)
-        return;
     g_free(chunk->data);
     g_free(chunk);
 }
@@ -36,9 +36,10 @@ void arena_free(Arena *self)
 {
     if (self == NULL)
         return;
-    chunk_free(self->current);
-    for (guint i = 0; i < self->spare->len; i++)
-        chunk_free(g_ptr_array_index(self->spare, i));
+    for (ArenaChunk *chunk = self->all, *next; chunk != NULL; chunk = next) {
+        next = chunk->next;
+        chunk_free(chunk);
+    }
     g_ptr_array_unref(self->spare);
     g_free(self);
 }
@@ -51,6 +52,10 @@ static ArenaChunk *fresh_chunk(Arena *self, gsize need)
     chunk->size = MAX(need, CHUNK_BYTES);
     chunk->data = g_malloc(chunk->size);
     self->bytes += chunk->size;
+    chunk->next = self->all;
+    if (self->all != NULL)
+        self->all->previous = chunk;
+    self->all = chunk;
     return chunk;
 }
 
@@ -62,6 +67,9 @@ static void retire(Arena *self, ArenaChunk *chunk)
         return;
     }
     self->bytes -= chunk->size;
+    if (chunk->next != NULL)
+        chunk->next->previous = chunk->previous;
+    *(chunk->previous != NULL ? &chunk->previous->next : &self->all) = chunk->next;
     chunk_free(chunk);
 }
 

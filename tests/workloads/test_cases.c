@@ -357,6 +357,26 @@ static void test_aiperf_export(void)
                     G_GINT64_CONSTANT(1759522419159192409));
 }
 
+/* Sources may be freed with requests left, and turns that nobody asked for. */
+static void test_freed_early(void)
+{
+    g_autofree char *path = test_file("cases/11-delta-turns/trace.jsonl");
+    GString *many = g_string_new(NULL);
+    for (guint i = 0; i < 3000; i++)
+        g_string_append_printf(many,
+                               "{\"timestamp\": %u, \"input_length\": 40000, \"output_length\": 1, "
+                               "\"hash_ids\": [0%s]}\n",
+                               i, ", 1, 2, 3, 4, 5, 6, 7, 8, 9");
+    g_autofree char *large = test_write("many.jsonl", many->str, -1);
+    g_string_free(many, TRUE);
+    const char *const paths[] = {path, large};
+    for (guint i = 0; i < 2; i++) {
+        g_autoptr(Workload) workload = test_open(paths[i], NULL);
+        Request r;
+        g_assert_cmpint(request_source_next(workload_source(workload), &r, NULL), ==, 1);
+    }
+}
+
 /* Percentiles of three samples by the rule used everywhere (linear). */
 static void test_three_samples(void)
 {
@@ -384,6 +404,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cases/08-block-size-16-or-512", test_block_sizes);
     g_test_add_func("/cases/10-bailian-rows-are-whole", test_whole_rows);
     g_test_add_func("/cases/11-delta-turns", test_delta_turns);
+    g_test_add_func("/freed-early", test_freed_early);
     g_test_add_func("/cases/14-two-clocks-in-one-row", test_two_clocks);
     g_test_add_func("/cases/15-send-later-than-arrival", test_sent_later);
     g_test_add_func("/cases/24-itl-has-no-ttft", test_itl_without_ttft);

@@ -180,8 +180,8 @@ static gboolean read_window(ServeReader *self, const Table *table, GError **erro
     shape = table_field(table, 4, &n_shape);
     if (!table_time(table, 0, KV_SECOND, &w.start, error))
         return FALSE;
-    if (!field_real(rate, n_rate, &w.rate) || w.rate < 0)
-        return table_error(table, 1, error, "a rate of 0 or more");
+    if (!field_real(rate, n_rate, &w.rate) || w.rate < 0 || w.rate > 1e6)
+        return table_error(table, 1, error, "a rate of 0 to 1000000 a second");
     if (!field_real(cv_text, n_cv, &cv) || cv < 0)
         return table_error(table, 2, error, "a CV of 0 or more");
     w.law = len == 5 && memcmp(law, "Gamma", 5) == 0     ? 'G'

@@ -142,7 +142,7 @@ static const char *refusal(Engine *e, SimRequest *r)
 
 static gboolean refuse(Engine *e, SimRequest *r, const char *reason, GError **error)
 {
-    metrics_refused(e->metrics, reason);
+    metrics_refused(e->metrics, &r->request, reason);
     RequestRecord record = {
         .request = r->request,
         .replica = e->config->replica,
@@ -238,7 +238,7 @@ gboolean engine_start(Engine *e, const SimRun *run, GError **error)
     e->prefill = array_of(sizeof(StepPrefill));
     e->finished_ids = array_of(sizeof(guint64));
     e->rest_begin = g_new0(guint32, (gsize)e->page_size + 1);
-    e->metrics = metrics_new(c->warmup);
+    e->metrics = metrics_new(c);
     e->wants_steps = e->run->steps || e->run->clock->ops->wants_step;
     Request first;
     int got = request_source_next(e->run->source, &first, error);

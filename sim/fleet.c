@@ -192,7 +192,7 @@ static gboolean start_fleet(Fleet *f, const SimConfig *config, StepClock *const 
 static gboolean close_fleet(Fleet *f, guint32 page_size, SimResult *ret_total, SimResult *ret_each,
                             GError **error)
 {
-    SimMetrics *total = metrics_new(0);
+    SimMetrics *total = metrics_new(&f->replicas[0].config);
     gboolean ok = TRUE;
     for (guint i = 0; i < f->n && ok; i++) {
         SimResult one;

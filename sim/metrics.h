@@ -10,9 +10,14 @@
 
 #define METRICS_EXACT 2000000
 
+typedef struct ClassMetrics {
+    Sampler *ttft, *tpot, *e2e, *queue_delay;
+} ClassMetrics;
+
 typedef struct SimMetrics {
     SimResult result; /* counts; the summaries are made at the end */
-    kv_ns warmup;
+    kv_ns good_ttft, good_tpot, good_e2e;
+    ClassMetrics classes[SIM_CLASSES]; /* made when a second class is met; NULL members before */
     kv_ns first_arrival, last_finish;
     unsigned __int128 rows_time, pages_time, tokens_time, waiting_time;
     guint64 asked_output; /* outputs of the finished, as served: must equal output_tokens */
@@ -23,10 +28,11 @@ typedef struct SimMetrics {
     Sampler *ttft, *server_ttft, *client_wait, *tpot, *e2e, *queue_delay;
 } SimMetrics;
 
-SimMetrics *metrics_new(kv_ns warmup);
+/* Takes the goodput limits of the config. */
+SimMetrics *metrics_new(const SimConfig *config);
 void metrics_free(SimMetrics *m);
 void metrics_arrived(SimMetrics *m, const Request *request);
-void metrics_refused(SimMetrics *m, const char *reason);
+void metrics_refused(SimMetrics *m, const Request *request, const char *reason);
 /* `record` of a finished request; `measured` = its latencies count. */
 void metrics_finished(SimMetrics *m, const RequestRecord *record, gboolean measured);
 /* One step: rows, tokens and pages held during `duration`. */
@@ -46,7 +52,8 @@ static inline void metrics_step(SimMetrics *m, guint32 rows, guint64 pages, guin
 }
 /* Summaries and means. */
 void metrics_close(SimMetrics *m, guint32 page_size, guint64 pages_end, SimResult *ret);
-/* Adds another run's figures, for a fleet: counts and integrals add up, peaks are the largest one's. */
+/* Adds another run's figures, for a fleet: counts and integrals add up, peaks are the largest
+ * one's. */
 void metrics_merge(SimMetrics *into, const SimMetrics *from);
 /* Conservation: NULL, or what does not add up. */
 const char *metrics_check(const SimMetrics *m);

@@ -126,7 +126,7 @@ static gboolean end_row(Paper *p, PaperRow *row, const char *cut, GError **error
     if (row->served)
         metrics_finished(p->metrics, &record, TRUE);
     else
-        p->metrics->result.finished++;
+        p->metrics->result.finished++; /* nothing was served: no latencies */
     return p->run->requests == NULL || p->run->requests->request(p->run->requests, &record, error);
 }
 
@@ -294,7 +294,7 @@ static gboolean run_paper(const SimRun *run, SimResult *ret, GError **error)
     p.free_slots = g_array_new(FALSE, FALSE, sizeof(guint32));
     p.left = g_array_new(FALSE, FALSE, sizeof(guint32));
     p.joined = g_array_new(FALSE, FALSE, sizeof(StepJoin));
-    p.metrics = metrics_new(0);
+    p.metrics = metrics_new(run->config);
     gboolean ok = read_rows(&p, error);
     if (ok) {
         permute_ids(&p);

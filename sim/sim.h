@@ -28,6 +28,7 @@ typedef struct SimConfig {
     gboolean fast_forward;   /* TRUE; FALSE = one step at a time, same result */
     char *pool_layout;       /* "fresh" | "churned" | "holes:fraction=0.5"; NULL = fresh */
     kv_ns warmup;            /* requests that arrive before are served but not in the metrics */
+    kv_ns good_ttft, good_tpot, good_e2e; /* goodput: at most; 0 = not asked for */
     guint64 seed;
     guint32 replica;
     gboolean check;          /* recount everything after every step; slow. Default: in debug builds */
@@ -68,6 +69,14 @@ typedef struct RefusedCount {
     guint64 count;
 } RefusedCount;
 
+/* One class of service (Request.klass), where the workload has several. */
+#define SIM_CLASSES 16 /* those from SIM_CLASSES-1 on count as one */
+typedef struct ClassResult {
+    guint64 requests, finished, refused, good;
+    guint64 output_tokens; /* of the finished */
+    Summary ttft, tpot, e2e, queue_delay;
+} ClassResult;
+
 /* Conservation, checked before it is returned: requests = finished + refused; output tokens = sum of
  * the outputs of the finished; pages_end = 0. */
 typedef struct SimResult {
@@ -84,6 +93,10 @@ typedef struct SimResult {
     double pages_mean, rows_mean, waiting_mean; /* over time */
     double pages_filled_mean;    /* tokens held / (pages used x page size), over busy time */
     Summary ttft, server_ttft, client_wait, itl, tpot, e2e, queue_delay; /* seconds */
+    guint64 measured; /* finished, and not of the warm-up */
+    guint64 good;     /* of these, those within all good_* limits */
+    guint n_classes;  /* largest class seen + 1; 1 where there is only one */
+    ClassResult classes[SIM_CLASSES];
     Summary itl_per_request; /* mean ITL of each request with D > 1 = its TPOT without preemption */
     double wall_seconds;     /* how long the simulation took */
 } SimResult;

@@ -56,6 +56,39 @@ static void put_counts(const SimResult *r, JsonBuilder *b)
     put_int(b, "prefix_queried_tokens", r->prefix_queried_tokens);
 }
 
+static void put_classes(const SimResult *r, JsonBuilder *b)
+{
+    json_builder_set_member_name(b, "classes");
+    json_builder_begin_array(b);
+    for (guint i = 0; i < r->n_classes; i++) {
+        const ClassResult *c = &r->classes[i];
+        json_builder_begin_object(b);
+        put_int(b, "class", i);
+        put_int(b, "requests", c->requests);
+        put_int(b, "finished", c->finished);
+        put_int(b, "refused", c->refused);
+        put_int(b, "good", c->good);
+        put_int(b, "output_tokens", c->output_tokens);
+        put_summary(b, "ttft", &c->ttft);
+        put_summary(b, "tpot", &c->tpot);
+        put_summary(b, "e2e", &c->e2e);
+        put_summary(b, "queue_delay", &c->queue_delay);
+        json_builder_end_object(b);
+    }
+    json_builder_end_array(b);
+}
+
+static void put_rates(const SimResult *r, JsonBuilder *b)
+{
+    double s = kv_ns_to_seconds(r->duration);
+    put_real(b, "requests_per_s", s > 0 ? (double)r->finished / s : 0);
+    put_real(b, "prompt_tokens_per_s", s > 0 ? (double)r->prompt_tokens / s : 0);
+    put_real(b, "output_tokens_per_s", s > 0 ? (double)r->output_tokens / s : 0);
+    put_int(b, "measured", r->measured);
+    put_int(b, "good", r->good);
+    put_real(b, "good_requests_per_s", s > 0 ? (double)r->good / s : 0);
+}
+
 void sim_result_to_json(const SimResult *r, JsonBuilder *b)
 {
     put_counts(r, b);
@@ -77,4 +110,7 @@ void sim_result_to_json(const SimResult *r, JsonBuilder *b)
     put_summary(b, "itl_per_request", &r->itl_per_request);
     put_summary(b, "e2e", &r->e2e);
     put_summary(b, "queue_delay", &r->queue_delay);
+    put_rates(r, b);
+    if (r->n_classes > 1)
+        put_classes(r, b);
 }

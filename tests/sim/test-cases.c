@@ -299,6 +299,48 @@ static void test_preempted(void)
     log_clear(&log);
 }
 
+/* Two classes: latencies and goodput of each, and both make the whole. The first two requests, of
+ * class 0, come before a second class is known. */
+static void test_classes(void)
+{
+    Log log;
+    log_init(&log);
+    log_add(&log, 0, 16, 3);
+    log_add(&log, 100 * KV_MS, 16, 1);
+    log_add(&log, 200 * KV_MS, 16, 5)->klass = 2;
+    log_add(&log, 200 * KV_MS, 999999, 5)->klass = 2;
+    log_add(&log, 300 * KV_MS, 16, 11);
+    SimConfig config;
+    config_for(&config, "vllm-v1", 100);
+    config.good_e2e = 40 * KV_MS;
+    Outcome o;
+    run_log_ok(&config, &log, CLOCK, &o);
+    const ClassResult *c = o.result.classes;
+    g_assert_cmpuint(o.result.n_classes, ==, 3);
+    g_assert_cmpuint(c[0].requests, ==, 3);
+    g_assert_cmpuint(c[0].ttft.n, ==, 3);
+    g_assert_cmpuint(c[0].tpot.n, ==, 2);
+    g_assert_cmpfloat_with_epsilon(c[0].e2e.max, 0.11, 1e-9);
+    g_assert_cmpuint(c[0].good, ==, 2);
+    g_assert_cmpuint(c[1].requests, ==, 0);
+    g_assert_cmpuint(c[2].requests, ==, 2);
+    g_assert_cmpuint(c[2].refused, ==, 1);
+    g_assert_cmpfloat_with_epsilon(c[2].e2e.max, 0.05, 1e-9);
+    g_assert_cmpuint(c[2].good, ==, 0);
+    g_assert_cmpuint(o.result.good, ==, 2);
+    g_assert_cmpuint(o.result.measured, ==, 4);
+    outcome_clear(&o);
+    config.warmup = 150 * KV_MS; /* the first two are served, and not measured */
+    run_log_ok(&config, &log, CLOCK, &o);
+    g_assert_cmpuint(o.result.finished, ==, 4);
+    g_assert_cmpuint(o.result.measured, ==, 2);
+    g_assert_cmpuint(o.result.ttft.n, ==, 2);
+    g_assert_cmpuint(o.result.itl.n, ==, 4 + 10);
+    outcome_clear(&o);
+    sim_config_clear(&config);
+    log_clear(&log);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -312,5 +354,6 @@ int main(int argc, char **argv)
     g_test_add_func("/cases/corners", test_corners);
     g_test_add_func("/cases/crowd", test_crowd);
     g_test_add_func("/cases/preempted", test_preempted);
+    g_test_add_func("/cases/classes", test_classes);
     return g_test_run();
 }

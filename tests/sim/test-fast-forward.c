@@ -72,13 +72,13 @@ static void random_runs(const char *scheduler, guint runs, gboolean blocks)
 static void test_v1(void)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(v1_texts); i++)
-        random_runs(v1_texts[i], 12, FALSE);
+        random_runs(v1_texts[i], 5, FALSE);
 }
 
 static void test_v1_cache(void)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(v1_texts); i++)
-        random_runs(v1_texts[i], 12, TRUE);
+        random_runs(v1_texts[i], 5, TRUE);
 }
 
 static const char *const other_texts[] = {
@@ -99,7 +99,7 @@ static const char *const other_texts[] = {
 static void test_others(void)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(other_texts); i++)
-        random_runs(other_texts[i], 12, FALSE);
+        random_runs(other_texts[i], 5, FALSE);
 }
 
 int main(int argc, char **argv)

@@ -340,7 +340,7 @@ static void test_damage(void)
     g_autofree char *data = NULL;
     gsize size;
     g_assert_true(g_file_get_contents(path, &data, &size, NULL));
-    for (guint k = 0; k < 150; k++) { /* cut */
+    for (guint k = 0; k < 60; k++) { /* cut */
         g_autoptr(GError) error = NULL;
         gsize cut = (gsize)g_test_rand_int_range(0, (gint32)size);
         g_assert_true(g_file_set_contents(path, data, (gssize)cut, NULL));
@@ -351,7 +351,7 @@ static void test_damage(void)
         g_autoptr(GError) growing = NULL;
         g_assert_cmpuint(read_all(part, &growing), ==, n);
     }
-    for (guint k = 0; k < 300; k++) { /* flip a bit */
+    for (guint k = 0; k < 120; k++) { /* flip a bit */
         g_autoptr(GError) error = NULL;
         g_autofree char *bad = g_memdup2(data, size);
         bad[g_test_rand_int_range(0, (gint32)size)] ^= (char)(1 << g_test_rand_int_range(0, 8));

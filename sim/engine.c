@@ -249,6 +249,8 @@ gboolean engine_start(Engine *e, const SimRun *run, GError **error)
     if (!page_pool_init(&e->pool, c->pool_pages, caching, e->traits.compat2025, c->pool_layout,
                         c->seed, error))
         return FALSE;
+    if (caching && e->traits.host_bytes > 0)
+        e->pool.host = host_tier_new((guint64)(e->traits.host_bytes / engine_page_bytes(e)));
     if (got)
         e->ahead = new_request(e, &first);
     note_next_arrival(e);
@@ -392,6 +394,7 @@ void engine_offer(Engine *e, const Request *request)
 
 gboolean engine_close(Engine *e, SimResult *ret, GError **error)
 {
+    e->metrics->result.host_bytes_out = e->pool.host_writes * (guint64)engine_page_bytes(e);
     metrics_close(e->metrics, e->page_size, e->pool.n_pages - e->pool.n_free, ret);
     const char *problem = metrics_check(e->metrics);
     if (problem)

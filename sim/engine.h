@@ -136,6 +136,11 @@ gboolean engine_rest(Engine *e, GError **error);
 /* engine_cache.c: the prefix cache over the pool */
 void engine_make_keys(const Engine *e, SimRequest *r, const Request *from);
 guint64 engine_page_key(const SimRequest *r, guint32 page);
+gint64 engine_page_bytes(const Engine *e); /* of a page, all layers */
+/* Pages from number `from` on that the host tier has, without a gap, below `max_pages`. */
+guint32 engine_find_hosted(const Engine *e, const SimRequest *r, guint32 from, guint32 max_pages);
+/* Brings n pages back into the table, whose pages are taken already. */
+void engine_take_hosted(Engine *e, SimRequest *r, guint32 n);
 /* Longest known prefix, at most `max_pages`; hits[] has room for it. Counts those that are free. */
 guint32 engine_find_prefix(const Engine *e, const SimRequest *r, guint32 max_pages, guint32 *hits,
                            guint32 *ret_free);

@@ -90,6 +90,37 @@ void engine_take_prefix(Engine *e, SimRequest *r, const guint32 *hits, guint32 n
     }
 }
 
+gint64 engine_page_bytes(const Engine *e)
+{
+    return MAX(1, e->config->entry_bytes * (gint64)e->page_size);
+}
+
+guint32 engine_find_hosted(const Engine *e, const SimRequest *r, guint32 from, guint32 max_pages)
+{
+    guint32 end = from;
+    if (r->preemptions == 0)
+        max_pages = MIN(max_pages, r->n_keys);
+    while (e->pool.host && end < max_pages && host_tier_has(e->pool.host, engine_page_key(r, end)))
+        end++;
+    return end - from;
+}
+
+void engine_take_hosted(Engine *e, SimRequest *r, guint32 n)
+{
+    SimResult *m = &e->metrics->result;
+    guint32 first = r->computed / e->page_size, tokens = n * e->page_size;
+    for (guint32 i = 0; i < n; i++)
+        host_tier_use(e->pool.host, engine_page_key(r, first + i));
+    r->computed += tokens;
+    e->tokens += tokens;
+    m->host_bytes_in += n * (guint64)engine_page_bytes(e);
+    m->host_hit_tokens += tokens;
+    if (r->preemptions == 0) {
+        r->cached_tokens += tokens;
+        m->prefix_hit_tokens += tokens;
+    }
+}
+
 void engine_name_pages(Engine *e, SimRequest *r, guint32 computed)
 {
     guint32 full = MIN(computed / e->page_size, r->n_keys);

@@ -259,6 +259,9 @@ static void merge_counts(SimResult *a, const SimResult *b)
     a->preemptions += b->preemptions;
     a->prefix_hit_tokens += b->prefix_hit_tokens;
     a->prefix_queried_tokens += b->prefix_queried_tokens;
+    a->host_hit_tokens += b->host_hit_tokens;
+    a->host_bytes_in += b->host_bytes_in;
+    a->host_bytes_out += b->host_bytes_out;
     a->busy += b->busy;
     a->pages_end += b->pages_end;
     a->pages_peak = MAX(a->pages_peak, b->pages_peak);

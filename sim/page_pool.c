@@ -103,6 +103,7 @@ void page_pool_clear(PagePool *pool)
     g_free(pool->same_key);
     g_free(pool->map_key);
     g_free(pool->map_page);
+    host_tier_free(pool->host);
     memset(pool, 0, sizeof *pool);
 }
 
@@ -137,6 +138,8 @@ static void forget_key(PagePool *pool, guint32 page)
     if (key <= PAGE_KEY_DEAD)
         return;
     pool->evicted++;
+    if (pool->host)
+        pool->host_writes += host_tier_put(pool->host, key);
     guint64 place = map_place(pool, key);
     if (pool->map_page[place] != page) {
         guint32 p = pool->map_page[place];

@@ -14,7 +14,7 @@
 #ifndef KV_SIM_PAGE_POOL_H
 #define KV_SIM_PAGE_POOL_H
 
-#include <glib.h>
+#include "sim/host_tier.h"
 
 #define PAGE_NONE G_MAXUINT32
 #define PAGE_KEY_NONE ((guint64)0)
@@ -38,6 +38,8 @@ typedef struct PagePool {
     guint32 *map_page;
     guint64 map_mask;
     guint64 shared;  /* sum of max(ref - 1, 0): references beyond the first */
+    HostTier *host;  /* where evicted pages are kept; owned; NULL = nowhere */
+    guint64 host_writes; /* pages copied there */
     guint64 evicted; /* keys dropped because their page was taken */
 } PagePool;
 

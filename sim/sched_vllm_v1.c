@@ -16,6 +16,7 @@ typedef struct Config {
     int full_isl, cache; /* 0 = auto, 1 = no, 2 = yes */
     double watermark;
     int queue;
+    gint64 offload, pcie; /* bytes, bytes/s */
 } Config;
 
 #define AT(field) G_STRUCT_OFFSET(Config, field)
@@ -35,6 +36,10 @@ static const SpecOption options[] = {
     {"cache", SPEC_CHOICE, AT(cache), "auto", 0, 0, "auto|no|yes",
      "prefix cache; auto: when the log has block keys"},
     {"queue", SPEC_CHOICE, AT(queue), "fcfs", 0, 0, WAIT_ORDER_CHOICES, "order of the line"},
+    {"offload", SPEC_BYTES, AT(offload), "0", 0, 1e15, NULL,
+     "host memory that keeps evicted pages of the prefix cache; 0 = none"},
+    {"pcie", SPEC_BYTES, AT(pcie), "16GB", 1, 1e15, NULL,
+     "bytes a second back from host memory, added to the step; copies out overlap"},
     {NULL},
 };
 
@@ -51,6 +56,7 @@ static SchedulerTraits traits(gconstpointer config)
     return (SchedulerTraits){
         .order = (WaitOrder)c->queue,
         .compat2025 = c->compat == 0,
+        .host_bytes = c->offload,
         .cache = c->cache - 1 < 0 ? -1 : c->cache - 1,
     };
 }
@@ -169,40 +175,65 @@ static void schedule_running(Engine *e, gint64 *budget)
 
 typedef enum { ADMITTED, NO_PAGES, NO_BUDGET } Admission;
 
-/* Whether the head of the line fits, by vLLM's rule of allocate_slots(); `n` tokens after `nh`
- * hits, `unused` of which are free pages. */
-static gboolean fits(const Engine *e, const SimRequest *r, guint32 n, guint32 nh, guint32 unused)
+/* What admission would begin with: pages of the prefix that are in the pool, how many of these are
+ * free ones, pages that the host tier has after them. */
+typedef struct Known {
+    guint32 hits, unused, hosted;
+} Known;
+
+static Known find_known(const Engine *e, const SimRequest *r)
+{
+    Known k = {0};
+    if (!e->pool.caching)
+        return k;
+    guint32 most = (r->target - 1) / e->page_size; /* one token at least is computed */
+    k.hits = engine_find_prefix(e, r, most, ((const State *)e->state)->hits, &k.unused);
+    k.hosted = engine_find_hosted(e, r, k.hits, most);
+    return k;
+}
+
+/* Whether the head of the line fits with a chunk of n, by vLLM's rule of allocate_slots(). */
+static gboolean fits(const Engine *e, const SimRequest *r, guint32 n, const Known *k)
 {
     const State *s = e->state;
     guint64 free = e->pool.n_free, mark = e->n_running > 0 ? s->watermark : 0;
     guint64 whole = engine_pages_for(e, r->target);
-    if (s->full_isl && whole - nh + unused + mark > free)
+    if (s->full_isl && whole - k->hits + k->unused + mark > free)
         return FALSE;
-    guint64 need = engine_pages_for(e, (guint64)nh * e->page_size + n);
-    return need - nh + unused + mark <= free;
+    guint64 need = engine_pages_for(e, (guint64)(k->hits + k->hosted) * e->page_size + n);
+    return need - k->hits + k->unused + mark <= free;
+}
+
+static void start_head(Engine *e, const Known *k, guint32 n)
+{
+    const State *s = e->state;
+    SimRequest *r = engine_admit(e);
+    if (e->pool.caching)
+        engine_take_prefix(e, r, s->hits, k->hits);
+    guint32 known = k->hits + k->hosted;
+    guint32 need = engine_pages_for(e, (guint64)known * e->page_size + n) - k->hits;
+    engine_take_pages(e, r, need);
+    if (k->hosted) {
+        engine_take_hosted(e, r, k->hosted);
+        double bytes = (double)k->hosted * (double)engine_page_bytes(e);
+        e->plan.extra += kv_ns_from_seconds(bytes / (double)s->c.pcie);
+    }
+    engine_name_pages(e, r, r->computed + n);
+    engine_plan_chunk(e, r, n, need, known);
 }
 
 static Admission admit_head(Engine *e, gint64 *budget)
 {
-    State *s = e->state;
-    SimRequest *r = wait_queue_peek(&e->waiting);
-    guint32 nh = 0, unused = 0;
-    if (e->pool.caching)
-        nh = engine_find_prefix(e, r, (r->target - 1) / e->page_size, s->hits, &unused);
-    guint32 left = r->target - nh * e->page_size;
-    guint32 n = chunk_size(s, left, G_MAXINT64);
+    const State *s = e->state;
+    const SimRequest *r = wait_queue_peek(&e->waiting);
+    Known k = find_known(e, r);
+    guint32 n = chunk_size(s, r->target - (k.hits + k.hosted) * e->page_size, G_MAXINT64);
     if (!s->c.chunked && n > *budget)
         return NO_BUDGET;
     n = (guint32)MIN((gint64)n, *budget);
-    if (!fits(e, r, n, nh, unused)) /* hits on free pages may vanish, and less be asked for then */
-        return unused > 0 && !s->full_isl ? NO_BUDGET : NO_PAGES;
-    engine_admit(e);
-    if (e->pool.caching)
-        engine_take_prefix(e, r, s->hits, nh);
-    guint32 need = engine_pages_for(e, (guint64)r->computed + n) - nh;
-    engine_take_pages(e, r, need);
-    engine_name_pages(e, r, r->computed + n);
-    engine_plan_chunk(e, r, n, need, nh);
+    if (!fits(e, r, n, &k)) /* hits on free pages may vanish, and less be asked for then */
+        return (k.unused > 0 || e->pool.host) && !s->full_isl ? NO_BUDGET : NO_PAGES;
+    start_head(e, &k, n);
     *budget -= n;
     return ADMITTED;
 }

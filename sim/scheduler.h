@@ -17,6 +17,7 @@ typedef struct Engine Engine;
 typedef struct SchedulerTraits {
     WaitOrder order;
     gboolean compat2025;
+    gint64 host_bytes; /* host memory for evicted pages; 0 = none */
     int cache; /* -1 = as SimConfig.prefix_cache says, 0 never, 1 always */
 } SchedulerTraits;
 

@@ -87,6 +87,7 @@ typedef struct SimResult {
     guint64 prompt_tokens, output_tokens; /* of the finished */
     guint64 recomputed_tokens, preemptions;
     guint64 prefix_hit_tokens, prefix_queried_tokens;
+    guint64 host_hit_tokens, host_bytes_in, host_bytes_out; /* host tier: brought back, copied out */
     kv_ns duration;     /* first arrival to last finish */
     kv_ns busy;         /* sum of step lengths */
     guint64 pages_peak, pages_end, waiting_peak, rows_peak;

@@ -54,6 +54,9 @@ static void put_counts(const SimResult *r, JsonBuilder *b)
     put_int(b, "preemptions", r->preemptions);
     put_int(b, "prefix_hit_tokens", r->prefix_hit_tokens);
     put_int(b, "prefix_queried_tokens", r->prefix_queried_tokens);
+    put_int(b, "host_hit_tokens", r->host_hit_tokens);
+    put_int(b, "host_bytes_in", r->host_bytes_in);
+    put_int(b, "host_bytes_out", r->host_bytes_out);
 }
 
 static void put_classes(const SimResult *r, JsonBuilder *b)

@@ -158,6 +158,35 @@ static void test_all_cached(void)
     log_clear(&log);
 }
 
+/* Evicted pages come back from host memory instead of being computed again; bytes and time count.
+ */
+static void test_host_tier(void)
+{
+    static const guint64 a[] = {1, 2, 3}, b[] = {4, 5, 6, 7};
+    Log log;
+    log_init(&log);
+    log_add(&log, 0, 49, 1);
+    log_blocks(&log, 16, a, 3);
+    log_add(&log, KV_SECOND, 64, 1); /* takes all four pages */
+    log_blocks(&log, 16, b, 4);
+    log_add(&log, 2 * KV_SECOND, 49, 1); /* the first again */
+    log_blocks(&log, 16, a, 3);
+    SimConfig config;
+    config_for(&config, "vllm-v1:offload=1GB,pcie=1GB", 4);
+    config.entry_bytes = 125000; /* a page is 2 MB: 2 ms */
+    Outcome o;
+    run_log_ok(&config, &log, CLOCK, &o);
+    g_assert_cmpuint(o.result.prefill_tokens, ==, 49 + 64 + 1);
+    g_assert_cmpuint(o.result.host_hit_tokens, ==, 48);
+    g_assert_cmpuint(o.result.prefix_hit_tokens, ==, 48);
+    g_assert_cmpuint(o.result.host_bytes_in, ==, 6000000);
+    g_assert_cmpuint(o.result.host_bytes_out, ==, 3 * 2000000 + 4 * 2000000);
+    g_assert_nonnull(strstr(o.csv, "\n2,,0,0,0,2000000000,2000000000,2000000000,2016000000,"));
+    outcome_clear(&o);
+    sim_config_clear(&config);
+    log_clear(&log);
+}
+
 /* A hit on a free page takes it out of the free ones: they cannot be counted twice. */
 static void test_cached_and_free(void)
 {
@@ -348,6 +377,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cases/last-token", test_last_token);
     g_test_add_func("/cases/too-big", test_too_big);
     g_test_add_func("/cases/all-cached", test_all_cached);
+    g_test_add_func("/cases/host-tier", test_host_tier);
     g_test_add_func("/cases/cached-and-free", test_cached_and_free);
     g_test_add_func("/cases/filled", test_filled);
     g_test_add_func("/cases/budget-left", test_budget_left);

@@ -35,6 +35,8 @@ static const char *const v1_texts[] = {
     "vllm-v1:budget=100,seqs=8,compat=2025",
     "vllm-v1:budget=100,seqs=8,watermark=0.1",
     "vllm-v1:budget=100,seqs=8,full_isl=no",
+    "vllm-v1:budget=100,seqs=8,offload=60MB",
+    "vllm-v1:budget=100,seqs=8,offload=20MB,full_isl=no,pcie=1GB",
     "vllm-v1:budget=100,seqs=8,queue=priority",
     "vllm-v1:budget=100,seqs=8,queue=sjf",
     "vllm-v1:budget=100,seqs=8,queue=edf",

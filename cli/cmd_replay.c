@@ -39,12 +39,14 @@ static gboolean write_perfetto(const Scenario *scenario, const char *steps, cons
 gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_autofree char *csv = NULL, *perfetto = NULL, *calibration = NULL;
-    gboolean json = FALSE, quiet = FALSE;
+    gboolean json = FALSE, quiet = FALSE, resume = FALSE;
     const GOptionEntry entries[] = {
         {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv, "write replay.csv here, '-' for standard output",
          "FILE"},
         {"perfetto", 0, 0, G_OPTION_ARG_FILENAME, &perfetto, "write a Perfetto / Chrome trace",
          "FILE"},
+        {"resume", 0, 0, G_OPTION_ARG_NONE, &resume,
+         "go on from what an interrupted replay left as CSV.part", NULL},
         {"calibration", 0, 0, G_OPTION_ARG_FILENAME, &calibration,
          "write a table of the executed steps for calibrate --fit", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
@@ -71,7 +73,7 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
     g_autoptr(JsonBuilder) builder = json_builder_new();
     json_builder_begin_object(builder);
     if (!stage_announce_backend(scenario, json || csv != NULL ? stderr : stdout, error) ||
-        !stage_replay(scenario, argv[1], csv, calibration, progress, builder, error))
+        !stage_replay(scenario, argv[1], csv, calibration, resume, progress, builder, error))
         return FALSE;
     if (perfetto != NULL && !write_perfetto(scenario, argv[1], csv, perfetto, progress, error))
         return FALSE;

@@ -17,11 +17,13 @@ static const char examples[] =
     "  kvreplay run LOG.csv --pool-pages 8000 --backend counters --out my-run\n"
     "  kvreplay run --arrivals poisson:rate=3 --lengths lognormal:prompt=1000,output=200 "
     "--requests 2000\n"
-    "  kvreplay run my-run/scenario.ini --out again\n";
+    "  kvreplay run my-run/scenario.ini --out again\n"
+    "  kvreplay run --resume --out my-run        (after an interruption; nothing is measured "
+    "twice)\n";
 
 typedef struct RunOptions {
     char *out;
-    gboolean json, quiet, dry_run;
+    gboolean json, quiet, dry_run, resume;
 } RunOptions;
 
 typedef struct RunPaths {
@@ -53,8 +55,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunPaths, run_paths_clear)
 
 /* Replicas after the first have steps files and replays of their own, replay-K.csv; their results
  * are members of the array "replays". */
-static gboolean replay_other_replicas(Scenario *scenario, const RunPaths *paths, Progress *progress,
-                                      JsonBuilder *json, GError **error)
+static gboolean replay_other_replicas(Scenario *scenario, const RunPaths *paths, gboolean resume,
+                                      Progress *progress, JsonBuilder *json, GError **error)
 {
     gint64 replicas;
     if (!scenario_get_int(scenario, "replicas", 1, 4096, &replicas, error))
@@ -67,7 +69,7 @@ static gboolean replay_other_replicas(Scenario *scenario, const RunPaths *paths,
         g_autofree char *steps = replica_path(paths->steps, k);
         g_autofree char *csv = replica_path(paths->replay, k);
         json_builder_begin_object(json);
-        if (!stage_replay(scenario, steps, csv, NULL, progress, json, error))
+        if (!stage_replay(scenario, steps, csv, NULL, resume, progress, json, error))
             return FALSE;
         json_builder_end_object(json);
     }
@@ -77,15 +79,15 @@ static gboolean replay_other_replicas(Scenario *scenario, const RunPaths *paths,
 
 /* Simulation and replay, and the JSON object that describes both; summary.json is the same object.
  */
-static gboolean run_stages(Scenario *scenario, const RunPaths *paths, Progress *progress,
-                           SimResult *result, JsonBuilder *json, GError **error)
+static gboolean run_stages(Scenario *scenario, const RunPaths *paths, gboolean resume,
+                           Progress *progress, SimResult *result, JsonBuilder *json, GError **error)
 {
     SimulateStage stage = {.steps_path = paths->steps, .requests_path = paths->requests};
     json_builder_begin_object(json);
     json_add_program(json);
     if (!stage_simulate(scenario, &stage, progress, result, json, TRUE, error) ||
-        !stage_replay(scenario, paths->steps, paths->replay, NULL, progress, json, error) ||
-        !replay_other_replicas(scenario, paths, progress, json, error))
+        !stage_replay(scenario, paths->steps, paths->replay, NULL, resume, progress, json, error) ||
+        !replay_other_replicas(scenario, paths, resume, progress, json, error))
         return FALSE;
     json_builder_end_object(json);
     g_autofree char *text = json_builder_text(json);
@@ -138,8 +140,8 @@ static gboolean run_scenario(const Invocation *inv, Scenario *scenario, const Ru
     g_autoptr(Progress) progress = progress_new(options->quiet, inv->interrupted);
     g_autoptr(JsonBuilder) json = json_builder_new();
     SimResult result = {0};
-    if (!run_stages(scenario, &paths, progress, &result, json, error) ||
-        !write_text(paths.scenario, ini, error))
+    if (!write_text(paths.scenario, ini, error) ||
+        !run_stages(scenario, &paths, options->resume, progress, &result, json, error))
         return FALSE;
     if (!options->json) {
         print_sim_result(say, &result);
@@ -150,6 +152,17 @@ static gboolean run_scenario(const Invocation *inv, Scenario *scenario, const Ru
     return !options->json || json_print(json, error);
 }
 
+static gboolean resume_scenario(Scenario *scenario, const char *out, GError **error)
+{
+    if (out == NULL) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "--resume: name the interrupted run's folder with --out");
+        return FALSE;
+    }
+    g_autofree char *path = g_build_filename(out, "scenario.ini", NULL);
+    return scenario_load(scenario, path, error);
+}
+
 gboolean cmd_run(const Invocation *inv, int argc, char **argv, GError **error)
 {
     RunOptions options = {0};
@@ -158,6 +171,8 @@ gboolean cmd_run(const Invocation *inv, int argc, char **argv, GError **error)
          "output folder (default kvreplay-run-NAME)", "DIR"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet, "no progress, no scenario", NULL},
+        {"resume", 0, 0, G_OPTION_ARG_NONE, &options.resume,
+         "go on with an interrupted run: its scenario, its folder, its measured steps", NULL},
         {"dry-run", 0, 0, G_OPTION_ARG_NONE, &options.dry_run,
          "print the resolved scenario and stop", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -169,7 +184,8 @@ gboolean cmd_run(const Invocation *inv, int argc, char **argv, GError **error)
     ParseOutcome outcome = command_parse(context, 1, &argc, &argv, error);
     gboolean ok = outcome == PARSE_DONE;
     if (outcome == PARSE_GO)
-        ok = (argc < 2 || scenario_take_positional(scenario, argv[1], error)) &&
+        ok = (!options.resume || resume_scenario(scenario, options.out, error)) &&
+             (argc < 2 || scenario_take_positional(scenario, argv[1], error)) &&
              stage_announce_backend(scenario, options.json ? stderr : stdout, error) &&
              run_scenario(inv, scenario, &options, error);
     g_free(options.out);

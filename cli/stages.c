@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <glib/gstdio.h>
+
 #include "base/error.h"
 #include "base/outfile.h"
 #include "cli/version.h"
@@ -299,22 +301,47 @@ static void replay_outputs_keep(ReplayOutputs *o)
         out_file_keep(o->calibration);
 }
 
+/* What an interrupted replay left of CSV, moved out of the way of the new one: "CSV.earlier", the
+ * longer of its .part and of what a resume before it started from. NULL where there is none. */
+static char *claim_earlier(const char *csv)
+{
+    g_autofree char *part = g_strconcat(csv, ".part", NULL);
+    g_autofree char *earlier = g_strconcat(csv, ".earlier", NULL);
+    GStatBuf a, b;
+    gboolean have_part = g_stat(part, &a) == 0, have_earlier = g_stat(earlier, &b) == 0;
+    if (have_part && (!have_earlier || a.st_size > b.st_size) && g_rename(part, earlier) == 0)
+        have_earlier = TRUE;
+    return have_earlier ? g_steal_pointer(&earlier) : NULL;
+}
+
+static ReplayResult *run_replay(const Scenario *scenario, StepsReader *steps,
+                                ReplayOutputs *outputs, const char *earlier, Progress *progress,
+                                GError **error)
+{
+    ReplayConfig config;
+    ReplayResult *result = NULL;
+    if (scenario_replay_config(scenario, &config, error)) {
+        config.calibration = outputs->calibration;
+        config.resume = earlier;
+        result = replay_run(&config, steps, outputs->csv, progress, error);
+    }
+    replay_config_clear(&config);
+    return result;
+}
+
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      const char *calibration_path, Progress *progress, JsonBuilder *json,
-                      GError **error)
+                      const char *calibration_path, gboolean resume, Progress *progress,
+                      JsonBuilder *json, GError **error)
 {
     g_autoptr(StepsReader) steps = steps_reader_open(steps_path, error);
     if (steps == NULL)
         return FALSE;
+    g_autofree char *earlier = resume && csv_path != NULL ? claim_earlier(csv_path) : NULL;
     g_auto(ReplayOutputs) outputs = {0};
-    ReplayConfig config;
-    g_autoptr(ReplayResult) result = NULL;
-    if (scenario_replay_config(scenario, &config, error) &&
-        replay_outputs_open(&outputs, csv_path, calibration_path, error)) {
-        config.calibration = outputs.calibration;
-        result = replay_run(&config, steps, outputs.csv, progress, error);
-    }
-    replay_config_clear(&config);
+    if (!replay_outputs_open(&outputs, csv_path, calibration_path, error))
+        return FALSE;
+    g_autoptr(ReplayResult) result =
+        run_replay(scenario, steps, &outputs, earlier, progress, error);
     if (result == NULL) {
         replay_outputs_keep(&outputs);
         return FALSE;
@@ -322,6 +349,8 @@ gboolean stage_replay(const Scenario *scenario, const char *steps_path, const ch
     if ((outputs.csv != NULL && !out_file_commit(outputs.csv, error)) ||
         (outputs.calibration != NULL && !out_file_commit(outputs.calibration, error)))
         return FALSE;
+    if (earlier != NULL)
+        g_unlink(earlier);
     json_builder_set_member_name(json, "replay");
     json_builder_begin_object(json);
     replay_result_to_json(result, json);

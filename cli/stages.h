@@ -34,8 +34,8 @@ gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *prog
 /* Steps file -> replay.csv and a calibration table of the executed steps (each NULL = none) +
  * result, added as member "replay". */
 gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      const char *calibration_path, Progress *progress, JsonBuilder *json,
-                      GError **error);
+                      const char *calibration_path, gboolean resume, Progress *progress,
+                      JsonBuilder *json, GError **error);
 
 /* Adds "kvreplay": {version, commit}. */
 void json_add_program(JsonBuilder *json);

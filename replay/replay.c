@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/stats.h"
 #include "replay/calibration.h"
+#include "replay/earlier.h"
 #include "replay/replay_csv.h"
 #include "replay/result.h"
 
@@ -31,6 +32,7 @@ typedef struct Replay {
     DeviceProfile *profile;
     Policy *policy;
     ReplayCsv *csv;
+    Earlier *earlier; /* what an interrupted run measured; NULL */
     ReplayResult *result;
     Lane *lane;
     Candidate *candidate;
@@ -62,6 +64,7 @@ static void replay_clear(Replay *self)
     backend_free(self->backend);
     device_profile_free(self->profile);
     replay_csv_free(self->csv);
+    earlier_free(self->earlier);
     replay_result_free(self->result);
     g_clear_pointer(&self->lens, g_array_unref);
 }
@@ -425,10 +428,50 @@ static gboolean run_rounds(Replay *self, const guint *lanes, guint n, gboolean c
     return TRUE;
 }
 
+/* One route's execution of a step into the totals, the candidates and the calibration table. */
+static gboolean take_execution(Replay *self, const Step *step, guint lane_index,
+                               const Execution *execution, GError **error)
+{
+    ReplayResult *r = self->result;
+    Lane *lane = &self->lane[lane_index];
+    Candidate *candidate = &self->candidate[lane_index];
+    lane->executed = TRUE;
+    lane->execution = *execution;
+    candidate->measured_us = execution->kernel_us;
+    if (self->config->calibration != NULL && lane->totals->counted)
+        calibration_write_row(self->config->calibration, step->index, &self->features, candidate,
+                              execution->kernel_us / r->executed_layers);
+    route_totals_add_execution(lane->totals, r, execution, candidate->counts.kv_bytes);
+    return check_launches(self, lane, &candidate->counts, step->index, error);
+}
+
+/* Steps that an interrupted run has measured: 1 = taken from it, 0 = not there, -1 = error. */
+static int take_earlier(Replay *self, const Step *step, const guint *lanes, guint n, GError **error)
+{
+    const char *labels[MAX_ROUTES] = {NULL};
+    Execution found[MAX_ROUTES];
+    if (self->earlier == NULL)
+        return 0;
+    for (guint i = 0; i < n; i++)
+        labels[i] = self->lane[lanes[i]].route.label;
+    if (!earlier_find(self->earlier, step->index, labels, n, found))
+        return 0;
+    for (guint i = 0; i < n; i++)
+        if (!take_execution(self, step, lanes[i], &found[i], error))
+            return -1;
+    self->result->executed_steps++;
+    self->result->checked_steps += found[0].checked;
+    self->result->resumed_steps++;
+    return 1;
+}
+
 static gboolean execute(Replay *self, const Step *step, const guint *lanes, guint n, GError **error)
 {
     ReplayResult *r = self->result;
     const gint repeats = self->repeats;
+    const int earlier = take_earlier(self, step, lanes, n, error);
+    if (earlier != 0)
+        return earlier > 0;
     const gboolean check =
         self->check_every > 0 && r->executed_steps % (guint)self->check_every == 0;
     g_autofree double *values = g_new(double, (gsize)(3 * repeats) * n);
@@ -445,19 +488,13 @@ static gboolean execute(Replay *self, const Step *step, const guint *lanes, guin
     if (!run_rounds(self, lanes, n, check, samples, error))
         return FALSE;
     for (guint i = 0; i < n; i++) {
-        Lane *lane = &self->lane[lanes[i]];
-        Candidate *candidate = &self->candidate[lanes[i]];
-        lane->executed = TRUE;
-        lane->execution.repeats = repeats;
-        lane->execution.kernel_us = median_of(samples[i].kernel, repeats);
-        lane->execution.wall_us = median_of(samples[i].wall, repeats);
-        lane->execution.plan_us = median_of(samples[i].plan, repeats);
-        candidate->measured_us = lane->execution.kernel_us;
-        if (self->config->calibration != NULL && lane->totals->counted)
-            calibration_write_row(self->config->calibration, step->index, &self->features,
-                                  candidate, lane->execution.kernel_us / r->executed_layers);
-        route_totals_add_execution(lane->totals, r, &lane->execution, candidate->counts.kv_bytes);
-        if (!check_launches(self, lane, &candidate->counts, step->index, error))
+        Execution execution =
+            self->lane[lanes[i]].execution; /* uploads, errors: the last round's */
+        execution.repeats = repeats;
+        execution.kernel_us = median_of(samples[i].kernel, repeats);
+        execution.wall_us = median_of(samples[i].wall, repeats);
+        execution.plan_us = median_of(samples[i].plan, repeats);
+        if (!take_execution(self, step, lanes[i], &execution, error))
             return FALSE;
     }
     r->executed_steps++;
@@ -582,7 +619,8 @@ ReplayResult *replay_run(const ReplayConfig *config, StepsReader *steps, OutFile
         .lens = g_array_new(FALSE, FALSE, sizeof(gint32)),
         .last_chosen = -1,
     };
-    if (!replay_open(&self, error))
+    if ((config->resume != NULL && (self.earlier = earlier_open(config->resume, error)) == NULL) ||
+        !replay_open(&self, error))
         return NULL;
     self.csv = replay_csv_new(csv);
     if (config->calibration != NULL)

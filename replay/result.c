@@ -232,6 +232,7 @@ void replay_result_to_json(const ReplayResult *r, JsonBuilder *b)
     put_int(b, "decode_steps", (gint64)r->decode_steps);
     put_int(b, "row_steps", (gint64)r->row_steps);
     put_int(b, "executed_steps", (gint64)r->executed_steps);
+    put_int(b, "resumed_steps", (gint64)r->resumed_steps);
     put_int(b, "checked_steps", (gint64)r->checked_steps);
     put_int(b, "prefill_tokens_modelled_not_executed", (gint64)r->prefill_tokens);
     json_builder_set_member_name(b, "correct");

@@ -93,6 +93,27 @@ def test_interrupt_keeps_what_is_whole():
     assert all(l.count(',') == width for l in text.splitlines())
 
 
+def test_resume_measures_nothing_twice():
+    """An interrupted replay goes on: steps measured before keep their lines to the byte."""
+    args = ('replay', 's.kvsteps', '--backend', 'cpu', '--execute', 'every=8', '--csv', 'r.csv', '--quiet')
+    ok('simulate', *ARGS, '--steps', 's.kvsteps')
+    ok(*args)
+    whole = open('r.csv').read().splitlines(True)
+    os.remove('r.csv')
+    cut = len(whole) // 2
+    with open('r.csv.part', 'w') as f:
+        f.write(''.join(whole[:cut]) + whole[cut][:9])
+    r = json.loads(ok(*args, '--resume', '--json'))['replay']
+    again = open('r.csv').read().splitlines(True)
+    assert len(again) == len(whole) and 0 < r['resumed_steps'] < r['executed_steps']
+    measured = [l for l in whole[:cut - 6] if l.split(',')[23]]
+    assert measured and all(l in again for l in measured)
+    assert sorted(os.listdir('.')) == ['r.csv', 's.kvsteps']
+    ok('run', *ARGS, '--backend', 'counters', '--out', 'o', '--no-plots', '--no-report')
+    ok('run', '--resume', '--out', 'o')
+    fails(2, '--out', args=('run', '--resume'))
+
+
 def test_help_and_lists():
     commands = ok('--list-commands').split()
     assert 'run' in commands and 'replay' in commands

@@ -20,7 +20,7 @@ struct Workload {
     RequestSource *source; /* top of the pipeline */
     LogSource *log;        /* borrowed from the pipeline; NULL for generators */
     WorkloadInfo info;
-    char *name, *format_name;
+    char *name, *format_name, *sha256;
     GHashTable *no_drops;
     GPtrArray *no_classes; /* char *: of sources that are no log */
     PluginChoice format, generator, arrivals, lengths, sessions;
@@ -101,6 +101,7 @@ static void workload_source_free(RequestSource *base)
     g_hash_table_unref(self->no_drops);
     g_ptr_array_unref(self->no_classes);
     g_ptr_array_unref(self->info.warnings);
+    g_free(self->sha256);
     g_free(self->name);
     g_free(self->format_name);
     g_free(self);
@@ -111,14 +112,37 @@ static const RequestSourceOps workload_ops = {"workload", workload_next, workloa
 
 /* --- opening --- */
 
+/* A file is hashed before it is read, so that the hash is known from the start (it goes into
+ * headers that are written first); a pipe, only when asked for, as it is read. */
+static gboolean take_hash(Workload *self, const WorkloadConfig *config, Input *input,
+                          GError **error)
+{
+    gint64 size = g_str_equal(config->workload, "-") ? -1 : input_size(input);
+    if (config->hash == 0 || (config->hash < 0 && (size < 0 || size > HASH_LIMIT)))
+        return TRUE;
+    if (size < 0) {
+        input_set_hash(input);
+        return TRUE;
+    }
+    g_autoptr(Input) whole = input_open(config->workload, error);
+    if (whole == NULL)
+        return FALSE;
+    input_set_hash(whole);
+    if (!input_drain(whole, error))
+        return FALSE;
+    self->sha256 = g_strdup(input_sha256(whole));
+    return TRUE;
+}
+
 static gboolean open_log(Workload *self, const WorkloadConfig *config, GError **error)
 {
     Input *input = input_open(config->workload, error);
     if (input == NULL)
         return FALSE;
-    gint64 size = input_size(input);
-    if (config->hash == 1 || (config->hash < 0 && size >= 0 && size <= HASH_LIMIT))
-        input_set_hash(input);
+    if (!take_hash(self, config, input, error)) {
+        input_free(input);
+        return FALSE;
+    }
     gboolean automatic = config->format == NULL || g_str_equal(config->format, "auto");
     const FormatOps *ops = !automatic            ? NULL
                            : config->map != NULL ? format_mapped(input, error)
@@ -333,6 +357,8 @@ const WorkloadInfo *workload_info(Workload *self)
     info->rows = info->requests;
     if (self->log != NULL)
         log_source_info(self->log, info);
+    if (self->sha256 != NULL)
+        info->sha256 = self->sha256;
     if (self->transforms != NULL)
         transform_list_notes(self->transforms, info->warnings);
     return info;

@@ -52,7 +52,8 @@ RequestSource *workload_source(Workload *self);
 typedef struct WorkloadInfo {
     const char *name;   /* file name without folder, or the generator's text */
     const char *format; /* format or generator name */
-    const char *sha256; /* of the stored bytes read so far; NULL for generators, or not asked for */
+    const char *sha256; /* of the stored bytes, known from the start (of a pipe: of what was read so
+                         * far); NULL for generators, or not asked for */
     const char *first_arrival; /* as written in the log; NULL for generators */
     kv_ns first_arrival_ns;    /* ... on the log's own clock (UNIX time where it has a date) */
     guint64 rows;              /* data rows seen */

@@ -121,6 +121,17 @@ static void test_own_round_trip(void)
     g_assert_cmpmem(one, n1, two, n2);
 }
 
+/* Headers are written before the first request: a file's hash is known by then. */
+static void test_hash_from_the_start(void)
+{
+    g_autofree char *path = test_write("own.csv", own, -1);
+    g_autofree char *expected = g_compute_checksum_for_string(G_CHECKSUM_SHA256, own, -1);
+    g_autoptr(Workload) workload = test_open(path, NULL);
+    g_assert_cmpstr(workload_info(workload)->sha256, ==, expected);
+    g_autoptr(GArray) all = test_collect(workload);
+    g_assert_cmpstr(workload_info(workload)->sha256, ==, expected);
+}
+
 static void test_own_bad(void)
 {
     static const struct {
@@ -178,6 +189,7 @@ int main(int argc, char **argv)
     g_test_add_func("/describe/token-counts", test_token_counts);
     g_test_add_func("/write/kvreplay", test_own_round_trip);
     g_test_add_func("/kvreplay/bad-input", test_own_bad);
+    g_test_add_func("/kvreplay/hash", test_hash_from_the_start);
     g_test_add_func("/mix/weights", test_mix);
     return g_test_run();
 }

@@ -60,7 +60,7 @@ typedef struct BenchLine { /* one route in one cell */
     gint launches; /* -1 = not known */
     double kernel_us, plan_us, wall_us;
     gint64 merge_state_bytes, upload_bytes;
-    gint checked_rows;
+    gint checked_rows; /* 0 = none; the errors are then -1 */
     double max_abs_err, mean_abs_err;
 } BenchLine;
 

@@ -112,21 +112,24 @@ static void check_lane(Bench *self, const BenchCell *cell, BenchLane *lane)
     Execution e;
     double host_us;
     const char *refused = self->ops->refuses(self->backend, &lane->route);
+    const gint32 n = rows_to_check(self, cell);
     lane->line = (BenchLine){.label = g_strdup(lane->route.label),
                              .peer = lane->route.ops->kind == ROUTE_PEER,
                              .launches = -1,
                              .kernel_us = -1,
                              .plan_us = -1,
                              .wall_us = -1,
-                             .checked_rows = rows_to_check(self, cell)};
+                             .max_abs_err = -1,
+                             .mean_abs_err = -1};
     if (refused != NULL) {
         line_note(lane, refused);
         return;
     }
-    if (!run_lane(self, lane, lane->line.checked_rows, TRUE, &e, &host_us, &local)) {
+    if (!run_lane(self, lane, n, TRUE, &e, &host_us, &local)) {
         line_note(lane, local->message);
         return;
     }
+    lane->line.checked_rows = n;
     lane->line.max_abs_err = e.max_abs_err;
     lane->line.mean_abs_err = e.mean_abs_err;
     if (!backend_errors_pass(cell->shape.dtype, e.max_abs_err, e.mean_abs_err)) {

@@ -40,7 +40,10 @@ static void small(FILE *f, double value)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     fputc(',', f);
-    fputs(isnan(value) ? "nan" : g_ascii_formatd(text, sizeof text, "%.3g", value), f);
+    if (isnan(value))
+        fputs("nan", f);
+    else if (value >= 0)
+        fputs(g_ascii_formatd(text, sizeof text, "%.3g", value), f);
 }
 
 static void quoted(FILE *f, const char *text)

@@ -175,6 +175,8 @@ static void test_left_out(void)
     const BenchLine *line = &g_array_index(fits->lines, BenchLine, 1);
     g_assert_cmpstr(line->label, ==, "flashinfer-tc:split=2048");
     g_assert_nonnull(line->note);
+    g_assert_cmpint(line->checked_rows, ==, 0);
+    g_assert_cmpfloat(line->max_abs_err, <, 0);
     g_assert_nonnull(large->note);
     g_assert_nonnull(strstr(large->note, "1024 pages"));
     g_assert_cmpuint(large->lines->len, ==, 0);

@@ -180,6 +180,43 @@ static void test_threads(void)
     attn_case_clear(&c);
 }
 
+static void put_entry(AttnCase *c, void *of, gint32 token, double value)
+{
+    guint16 *to = (guint16 *)of + c->table[token / c->shape.page_size] * c->pool.page_stride +
+                  (gint64)(token % c->shape.page_size) * c->pool.token_stride;
+    for (gint32 i = 0; i < c->shape.head_dim; i++)
+        to[i] = attn_f32_to_f16((float)value);
+}
+
+/* The reference itself, by hand: equal keys give the mean of V; keys of 0 except two of x give
+ * those two the weight e^y, y = scale * 64 q x. */
+static void test_reference(void)
+{
+    const gint32 lens[] = {20};
+    const AttnShape shape = {1, 1, 64, 8, ATTN_F16, ATTN_NHD};
+    AttnCase c;
+    attn_case_init(&c, &shape, 1, lens, 3);
+    guint16 *q = (guint16 *)(gpointer)c.batch.q;
+    for (gint i = 0; i < 64; i++)
+        q[i] = attn_f32_to_f16(0.5f);
+    for (gint32 t = 0; t < 20; t++) {
+        put_entry(&c, c.pool.k, t, 0.25);
+        put_entry(&c, c.pool.v, t, t);
+    }
+    double ret[64];
+    g_assert_cmpint(attn_reference_row(&shape, &c.pool, &c.batch, 0, ret), ==, ATTN_OK);
+    for (gint i = 0; i < 64; i++)
+        g_assert_cmpfloat(fabs(ret[i] - 9.5), <, 1e-12);
+    for (gint32 t = 0; t < 20; t++)
+        put_entry(&c, c.pool.k, t, t == 7 || t == 16 ? 0.125 : 0);
+    attn_reference_row(&shape, &c.pool, &c.batch, 0, ret);
+    const double w = exp((double)c.batch.scale * 64 * 0.5 * 0.125);
+    const double want = (190 - 23 + 23 * w) / (18 + 2 * w);
+    for (gint i = 0; i < 64; i++)
+        g_assert_cmpfloat(fabs(ret[i] - want), <, 1e-12);
+    attn_case_clear(&c);
+}
+
 /* A NaN inside a row must come out, by whatever route: never hidden by a maximum. */
 static void test_nan_shows(void)
 {
@@ -235,6 +272,7 @@ static void test_capacity(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/engine/reference", test_reference);
     g_test_add_func("/engine/shapes", test_shapes);
     g_test_add_func("/engine/pages", test_pages);
     g_test_add_func("/engine/instruction-sets", test_instruction_sets);

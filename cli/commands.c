@@ -6,6 +6,8 @@ const Command commands[] = {
     {"simulate", cmd_simulate, "workload to steps file and request metrics"},
     {"steps", cmd_steps, "print, check, compare and export steps files"},
     {"replay", cmd_replay, "steps file to measurements on a backend"},
+    {"sweep", cmd_sweep, "a grid of what-ifs into one CSV, on threads or under mpirun"},
+    {"capacity", cmd_capacity, "the highest load that keeps given latency targets"},
     {"calibrate", cmd_calibrate, "what this device's routes cost, fitted into a profile"},
     {"bench", cmd_bench, "kernels and peers cell by cell, correctness first"},
     {"paper", cmd_paper, "the published PersistentKV experiments"},

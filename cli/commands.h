@@ -14,6 +14,8 @@ COMMAND(workload);
 COMMAND(simulate);
 COMMAND(steps);
 COMMAND(replay);
+COMMAND(sweep);
+COMMAND(capacity);
 COMMAND(calibrate);
 COMMAND(bench);
 COMMAND(paper);

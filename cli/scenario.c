@@ -292,6 +292,29 @@ void scenario_set(Scenario *self, const char *key, const char *value)
     set_value(self, i, value, FROM_FLAG);
 }
 
+gboolean scenario_set_inside(Scenario *self, const char *key, const char *option, const char *value,
+                             GError **error)
+{
+    const char *text = scenario_get(self, key);
+    if (text == NULL) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s.%s: --%s is not given", key, option, key);
+        return FALSE;
+    }
+    g_autofree char *changed = spec_text_set(text, option, value);
+    scenario_set(self, key, changed);
+    return TRUE;
+}
+
+Scenario *scenario_copy(const Scenario *self)
+{
+    Scenario *copy = g_new0(Scenario, 1);
+    for (int i = 0; i < MAX_KEYS; i++) {
+        copy->values[i] = g_strdup(self->values[i]);
+        copy->origin[i] = self->origin[i];
+    }
+    return copy;
+}
+
 gboolean scenario_is_given(const Scenario *self, const char *key)
 {
     int i = key_index(key);

@@ -48,7 +48,12 @@ gboolean scenario_get_flag(const Scenario *self, const char *key);
 gboolean scenario_get_int(const Scenario *self, const char *key, gint64 min, gint64 max,
                           gint64 *ret, GError **error);
 void scenario_set(Scenario *self, const char *key, const char *value); /* as a flag would */
-gboolean scenario_is_given(const Scenario *self, const char *key);     /* by flag or file */
+/* Sets one option inside the plug-in text of `key` ("scheduler", "budget"); USAGE error where that
+ * is absent. */
+gboolean scenario_set_inside(Scenario *self, const char *key, const char *option, const char *value,
+                             GError **error);
+Scenario *scenario_copy(const Scenario *self);
+gboolean scenario_is_given(const Scenario *self, const char *key); /* by flag or file */
 /* Every key of these groups, resolved. Free it. */
 char *scenario_to_ini(const Scenario *self, ScenarioGroup groups);
 

@@ -200,7 +200,7 @@ const char *plot_route_style(Picture *p, const RouteData *route, guint i)
 {
     GString *style = g_string_new(NULL);
     g_string_printf(style, "lc rgb '%s' lw ", picture_route_colour(route->name, i));
-    append_real(style, MAX(2.6 - 0.5 * i, 0.9));
+    append_real(style, MAX(2.2 - 0.35 * i, 0.8));
     char *text = g_string_free(style, FALSE);
     g_ptr_array_add(p->literals, text);
     return text;

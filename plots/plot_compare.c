@@ -54,7 +54,7 @@ static void time_panel(Picture *p, const PlotInput *input, guint n, guint panel)
     }
     picture_add(p, "set xrange [0:%s]\nset xlabel 'simulated time (s)'\nset ylabel '%s'\n",
                 picture_number(p, MAX(end, 1e-9)),
-                panel == 1 ? "decode rows" : "launches per step, as chosen");
+                panel == 1 ? "decode rows" : "launches per step");
     if (panel == 1)
         plot_y_from_zero(p, top, 4, TRUE);
     else

@@ -6,12 +6,14 @@
 static void every_route(Picture *p, const RunData *run)
 {
     GString *bands = g_string_new(NULL), *lines = g_string_new(NULL);
+    double max = 2;
     for (guint i = 0; i < run->routes->len; i++) {
         const RouteData *route = g_ptr_array_index(run->routes, i);
         guint block =
             plot_time_block(p, 1, route->name, "time_s launches_mean launches_min launches_max",
                             route->bins, ROUTE_LAUNCHES, 1);
         const Cell *total = &route->total[ROUTE_LAUNCHES];
+        max = total->n > 0 ? MAX(max, total->max) : max;
         if (total->min < total->max)
             g_string_append_printf(bands,
                                    "    DATA index %u using 1:3:4 with filledcurves lc rgb '%s' "
@@ -24,8 +26,8 @@ static void every_route(Picture *p, const RunData *run)
             picture_number(p, total->min < total->max ? 1.2 : MAX(4 - 0.7 * i, 0.8)),
             picture_text(p, route->name));
     }
+    plot_log_tics(p, 'y', 0.8, max * 1.2);
     picture_add(p,
-                "set logscale y\nset yrange [0.8:*]\nset format y '%%g'\n"
                 "set ylabel \"launches per step\\nif always taken\"\n"
                 "plot \\\n%s%s\n",
                 bands->str, lines->str);
@@ -70,7 +72,7 @@ static guint stack_block(Picture *p, const RunData *run)
 static void chosen_routes(Picture *p, const RunData *run)
 {
     guint block = stack_block(p, run);
-    picture_add(p, "unset logscale y\nset yrange [0:*]\n"
+    picture_add(p, "unset logscale y\nset ytics autofreq\nset yrange [0:*]\n"
                    "set ylabel \"launches per step\\nas chosen\"\n"
                    "set style fill solid 0.75 noborder\nunset key\n"
                    "plot \\\n");

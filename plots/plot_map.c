@@ -75,25 +75,28 @@ static Picture *make_composition(const PlotOps *ops, const PlotInput *input, GEr
     const StepsData *steps = input->runs[0]->steps_data;
     guint first, n;
     used_cells(steps->lengths, RUN_LENGTH_CELLS, &first, &n);
+    double low = (double)first / RUN_LENGTHS_PER_OCTAVE;
+    double high = (double)(first + n) / RUN_LENGTHS_PER_OCTAVE;
     Picture *p = picture_new(ops->info.name, ops->info.summary, PICTURE_COLUMN, 2.3);
     plot_bins_note(p, steps->lengths, steps->steps);
-    picture_note(p, "y is log2 of the length; a cell is half an octave; NaN = no row");
+    picture_note(p, "y is log2 of the length; a cell is a quarter of an octave; NaN = no row");
     guint block = map_block(p, 1, "decode rows by length", "time_s log2_length rows_mean",
-                            steps->lengths, first, n, 0, 0.5);
+                            steps->lengths, first, n, 0, 1.0 / RUN_LENGTHS_PER_OCTAVE);
     palette(p);
     time_range(p, steps->lengths);
     picture_add(p,
-                "set lmargin at screen 0.165\nset rmargin at screen 0.84\n"
+                "set lmargin at screen 0.165\nset rmargin at screen 0.82\n"
                 "set tmargin at screen 0.97\nset bmargin at screen 0.19\n"
-                "set colorbox user origin 0.86,0.19 size 0.025,0.78\n"
+                "set colorbox user origin 0.84,0.19 size 0.025,0.78\n"
                 "set cblabel 'rows in the cell (mean)'\nset cbrange [0:*]\n"
                 "set ylabel 'length of the row (tokens)'\nset yrange [%s:%s]\nset ytics (",
-                picture_number(p, first * 0.5), picture_number(p, (first + n) * 0.5));
-    for (guint k = (first + 1) / 2, step = n > 14 ? 2 : 1; k * 2 <= first + n; k += step)
-        picture_add(p, "%s'%s' %u", k > (first + 1) / 2 ? ", " : "",
-                    k >= 10 ? k >= 20 ? picture_scaled(p, k - 20, "Mi")
-                                      : picture_scaled(p, k - 10, "Ki")
-                            : picture_scaled(p, k, ""),
+                picture_number(p, low), picture_number(p, high));
+    guint from = (guint)ceil(low), to = (guint)floor(high);
+    for (guint k = from; k <= to; k += to - from > 6 ? 2 : 1)
+        picture_add(p, "%s'%s' %u", k > from ? ", " : "",
+                    k >= 20   ? picture_scaled(p, k - 20, "Mi")
+                    : k >= 10 ? picture_scaled(p, k - 10, "Ki")
+                              : picture_scaled(p, k, ""),
                     k);
     picture_add(p, ")\n");
     draw_map(p, block);
@@ -124,7 +127,7 @@ static Picture *make_pool(const PlotOps *ops, const PlotInput *input, GError **e
     time_range(p, steps->pages);
     plot_multi_panel(p, 0, 2);
     picture_add(p,
-                "set rmargin at screen 0.84\nset colorbox user origin 0.86,0.58 size 0.025,0.4\n"
+                "set rmargin at screen 0.82\nset colorbox user origin 0.84,0.58 size 0.025,0.4\n"
                 "set cbrange [0:1]\nset cblabel 'share held'\n"
                 "set ylabel 'page id'\nset yrange [0:%s]\n",
                 picture_number(p, n * per_cell));
@@ -134,7 +137,7 @@ static Picture *make_pool(const PlotOps *ops, const PlotInput *input, GError **e
     plot_multi_panel(p, 1, 2);
     plot_y_from_zero(p, 100, 4, TRUE);
     picture_add(p,
-                "set rmargin at screen 0.84\nset ylabel 'percent'\n"
+                "set rmargin at screen 0.82\nset ylabel 'percent'\n"
                 "set key at graph 0.98,0.06 right bottom vertical noreverse opaque samplen 1\n"
                 "set style fill transparent solid 0.22 noborder\n"
                 "plot DATA index %u using 1:3:4 with filledcurves lc rgb '%s' notitle, \\\n"
@@ -160,7 +163,7 @@ static const char *lacks(const PlotInput *input)
 const PlotOps plot_composition = {
     .info = {.name = "composition", .summary = "batch composition over time: rows by length"},
     .caption = "Each column is a stretch of time, each cell the mean number of decode rows of that "
-               "length (half octaves) in its steps. Rows climb as they decode.",
+               "length (quarter octaves) in its steps. Rows climb as they decode.",
     .lacks = lacks,
     .make = make_composition,
 };

@@ -11,9 +11,9 @@ guint run_grid_index(double x)
     return x >= 2 ? (guint)MIN(floor(log2(x) + 1e-9), RUN_GRID - 1) : 0;
 }
 
-guint run_half_octave(gint64 tokens)
+guint run_length_cell(gint64 tokens)
 {
-    double at = tokens > 1 ? floor(2 * log2((double)tokens) + 1e-9) : 0;
+    double at = tokens > 1 ? floor(RUN_LENGTHS_PER_OCTAVE * log2((double)tokens) + 1e-9) : 0;
     return (guint)MIN(at, RUN_LENGTH_CELLS - 1);
 }
 

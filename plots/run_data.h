@@ -20,7 +20,8 @@
 
 #define RUN_TIME_BINS 400 /* enough for one pixel in three at column width */
 #define RUN_MAX_ROUTES 32
-#define RUN_LENGTH_CELLS 44 /* half octaves of a length, up to 4 M */
+#define RUN_LENGTHS_PER_OCTAVE 4
+#define RUN_LENGTH_CELLS 88 /* of a length: up to 4 M */
 #define RUN_GRID 24         /* powers of two of batch size and of length */
 
 /* Series of the step bins. */
@@ -72,7 +73,6 @@ typedef struct RequestData {
     TimeBins *arrivals; /* one series: 1 a request */
     guint64 *turns;     /* [RUN_MAX_TURNS] requests that were turn k of a session */
     guint64 preempted;
-    guint64 scatter[RUN_LENGTH_CELLS][RUN_LENGTH_CELLS]; /* [prompt][output], half octaves */
 } RequestData;
 
 /* What the steps file adds: NULL where there is none. */
@@ -128,6 +128,6 @@ gboolean run_data_read_requests(RunData *self, const char *path, Progress *progr
                                 GError **error);
 gboolean run_data_read_steps(RunData *self, const char *path, Progress *progress, GError **error);
 guint run_grid_index(double x);       /* floor(log2 x), clamped */
-guint run_half_octave(gint64 tokens); /* floor(2 log2 x), clamped to RUN_LENGTH_CELLS */
+guint run_length_cell(gint64 tokens); /* its quarter octave, clamped */
 
 #endif

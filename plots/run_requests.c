@@ -69,7 +69,6 @@ static gboolean read_line(RequestData *self, const CsvRows *rows, const int at[N
     time_bins_add(self->arrivals, v[C_ARRIVAL], v[C_ARRIVAL], &one);
     sampler_add(self->prompt, MAX(v[C_PROMPT], 0));
     sampler_add(self->output, MAX(v[C_OUTPUT], 0));
-    self->scatter[run_half_octave(v[C_PROMPT])][run_half_octave(v[C_OUTPUT])]++;
     if (csv_rows_text(rows, at[C_SESSION])[0] != '\0')
         self->turns[CLAMP(v[C_TURN], 0, RUN_MAX_TURNS - 1)]++;
     self->preempted += v[C_PREEMPTIONS] > 0;

@@ -55,7 +55,7 @@ static void add_step(StepsData *self, Pages *pages, const Step *step, const Step
     kv_ns end = step->start + step->duration;
     for (guint32 i = 0; i < n_rows; i++)
         if (!rows[i].paused)
-            lengths[run_half_octave(rows[i].length)]++;
+            lengths[run_length_cell(rows[i].length)]++;
     for (guint i = 0; i < RUN_PAGE_CELLS; i++)
         share[i] = MIN(1, (double)pages->held[i] / (double)pages->per_cell);
     fill[0] = (double)step->pages_used / (double)header->pool_pages;

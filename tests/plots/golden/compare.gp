@@ -50,7 +50,7 @@ set bmargin at screen 0.6
 set tmargin at screen 0.9
 set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
-set ylabel 'launches per step, as chosen'
+set ylabel 'launches per step'
 set yrange [0:*]
 set ytics autofreq
 set format y '%g'

@@ -33,10 +33,10 @@ set colorbox user size 0.02,0.4
 set xrange [0:0.130023424]
 set xlabel 'simulated time (s)'
 set lmargin at screen 0.165
-set rmargin at screen 0.84
+set rmargin at screen 0.82
 set tmargin at screen 0.97
 set bmargin at screen 0.19
-set colorbox user origin 0.86,0.19 size 0.025,0.78
+set colorbox user origin 0.84,0.19 size 0.025,0.78
 set cblabel 'rows in the cell (mean)'
 set cbrange [0:*]
 set ylabel 'length of the row (tokens)'

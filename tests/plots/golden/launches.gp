@@ -37,8 +37,9 @@ set bmargin at screen 0.575
 unset xlabel
 set format x ''
 set logscale y
-set yrange [0.8:*]
 set format y '%g'
+set ytics (1, 2, 5, 10, 20, 50)
+set yrange [0.8:96]
 set ylabel "launches per step\nif always taken"
 plot \
     DATA index 1 using 1:3:4 with filledcurves lc rgb '#d55e00' notitle, \
@@ -56,6 +57,7 @@ set tmargin at screen 0.54
 set bmargin at screen 0.13
 set format x '%g'
 unset logscale y
+set ytics autofreq
 set yrange [0:*]
 set ylabel "launches per step\nas chosen"
 set style fill solid 0.75 noborder

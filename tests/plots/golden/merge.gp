@@ -38,10 +38,10 @@ plot \
     DATA index 1 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
     DATA index 2 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
     DATA index 3 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
-    DATA index 0 using 1:2 with lines lc rgb '#d55e00' lw 2.1 title 'buckets', \
-    DATA index 1 using 1:2 with lines lc rgb '#e69f00' lw 1.6 title 'masked', \
-    DATA index 2 using 1:2 with lines lc rgb '#0072b2' lw 1.1 title 'workqueue', \
-    DATA index 3 using 1:2 with lines lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
+    DATA index 0 using 1:2 with lines lc rgb '#d55e00' lw 1.85 title 'buckets', \
+    DATA index 1 using 1:2 with lines lc rgb '#e69f00' lw 1.5 title 'masked', \
+    DATA index 2 using 1:2 with lines lc rgb '#0072b2' lw 1.15 title 'workqueue', \
+    DATA index 3 using 1:2 with lines lc rgb '#56b4e9' lw 0.8 title 'workqueue-fused'
 if (F eq 'svg') { print axes(1, '--') }
 if (F eq 'svg') { unset print }
 if (F ne 'dumb' && F ne 'sixel') { unset output }

@@ -39,8 +39,8 @@ set tmargin at screen 0.985
 set bmargin at screen 0.575
 unset xlabel
 set format x ''
-set rmargin at screen 0.84
-set colorbox user origin 0.86,0.58 size 0.025,0.4
+set rmargin at screen 0.82
+set colorbox user origin 0.84,0.58 size 0.025,0.4
 set cbrange [0:1]
 set cblabel 'share held'
 set ylabel 'page id'
@@ -62,7 +62,7 @@ set format x '%g'
 set yrange [0:100]
 set ytics 25
 set format y '%g'
-set rmargin at screen 0.84
+set rmargin at screen 0.82
 set ylabel 'percent'
 set key at graph 0.98,0.06 right bottom vertical noreverse opaque samplen 1
 set style fill transparent solid 0.22 noborder

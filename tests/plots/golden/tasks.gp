@@ -47,11 +47,11 @@ plot \
     DATA index 2 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
     DATA index 3 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
     DATA index 4 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
-    DATA index 0 using 1:2 with lines lc rgb '#000000' lw 2.6 title 'single', \
-    DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 2.1 title 'buckets', \
-    DATA index 2 using 1:2 with lines lc rgb '#e69f00' lw 1.6 title 'masked', \
-    DATA index 3 using 1:2 with lines lc rgb '#0072b2' lw 1.1 title 'workqueue', \
-    DATA index 4 using 1:2 with lines lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
+    DATA index 0 using 1:2 with lines lc rgb '#000000' lw 2.2 title 'single', \
+    DATA index 1 using 1:2 with lines lc rgb '#d55e00' lw 1.85 title 'buckets', \
+    DATA index 2 using 1:2 with lines lc rgb '#e69f00' lw 1.5 title 'masked', \
+    DATA index 3 using 1:2 with lines lc rgb '#0072b2' lw 1.15 title 'workqueue', \
+    DATA index 4 using 1:2 with lines lc rgb '#56b4e9' lw 0.8 title 'workqueue-fused'
 if (F eq 'svg') { print axes(1, '--') }
 set xrange [0:5.83161638]
 set xlabel 'simulated time (s)'
@@ -72,11 +72,11 @@ plot \
     DATA index 7 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
     DATA index 8 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
     DATA index 9 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
-    DATA index 5 using 1:2 with lines lc rgb '#000000' lw 2.6 title 'single', \
-    DATA index 6 using 1:2 with lines lc rgb '#d55e00' lw 2.1 title 'buckets', \
-    DATA index 7 using 1:2 with lines lc rgb '#e69f00' lw 1.6 title 'masked', \
-    DATA index 8 using 1:2 with lines lc rgb '#0072b2' lw 1.1 title 'workqueue', \
-    DATA index 9 using 1:2 with lines lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
+    DATA index 5 using 1:2 with lines lc rgb '#000000' lw 2.2 title 'single', \
+    DATA index 6 using 1:2 with lines lc rgb '#d55e00' lw 1.85 title 'buckets', \
+    DATA index 7 using 1:2 with lines lc rgb '#e69f00' lw 1.5 title 'masked', \
+    DATA index 8 using 1:2 with lines lc rgb '#0072b2' lw 1.15 title 'workqueue', \
+    DATA index 9 using 1:2 with lines lc rgb '#56b4e9' lw 0.8 title 'workqueue-fused'
 if (F eq 'svg') { print axes(2, '--') }
 unset multiplot
 if (F eq 'svg') { unset print }

@@ -48,10 +48,10 @@ plot \
     DATA index 1 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
     DATA index 2 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
     DATA index 3 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
-    DATA index 0 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#d55e00' lw 2.1 title 'buckets', \
-    DATA index 1 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#e69f00' lw 1.6 title 'masked', \
-    DATA index 2 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#0072b2' lw 1.1 title 'workqueue', \
-    DATA index 3 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
+    DATA index 0 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#d55e00' lw 1.85 title 'buckets', \
+    DATA index 1 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#e69f00' lw 1.5 title 'masked', \
+    DATA index 2 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#0072b2' lw 1.15 title 'workqueue', \
+    DATA index 3 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#56b4e9' lw 0.8 title 'workqueue-fused'
 if (F eq 'svg') { print axes(1, 'x-') }
 set lmargin at screen 0.59
 set rmargin at screen 0.97
@@ -67,10 +67,10 @@ plot \
     DATA index 5 using 1:3:4 with filledcurves lc rgb '#e69f00' notitle, \
     DATA index 6 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle, \
     DATA index 7 using 1:3:4 with filledcurves lc rgb '#56b4e9' notitle, \
-    DATA index 4 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#d55e00' lw 2.1 title 'buckets', \
-    DATA index 5 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#e69f00' lw 1.6 title 'masked', \
-    DATA index 6 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#0072b2' lw 1.1 title 'workqueue', \
-    DATA index 7 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#56b4e9' lw 0.9 title 'workqueue-fused'
+    DATA index 4 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#d55e00' lw 1.85 title 'buckets', \
+    DATA index 5 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#e69f00' lw 1.5 title 'masked', \
+    DATA index 6 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#0072b2' lw 1.15 title 'workqueue', \
+    DATA index 7 using 1:2 with linespoints pt 7 ps 0.25*PS lc rgb '#56b4e9' lw 0.8 title 'workqueue-fused'
 if (F eq 'svg') { print axes(2, 'x-') }
 unset multiplot
 if (F eq 'svg') { unset print }

@@ -78,12 +78,6 @@ static void free_request(SimRequest *r)
     g_free(r);
 }
 
-/* When the server gets it. */
-static kv_ns entry_time(const Request *q)
-{
-    return MAX(q->arrival, q->sent);
-}
-
 static void note_next_arrival(Engine *e)
 {
     kv_ns queued = event_queue_next(&e->events);
@@ -161,11 +155,11 @@ static gboolean refuse(Engine *e, SimRequest *r, const char *reason, GError **er
 gboolean engine_follow_up(Engine *e, const Request *done, GError **error)
 {
     Request q;
-    kv_ns now = MAX(e->now, entry_time(done));
+    kv_ns now = MAX(e->now, request_entry_time(done));
     int got = request_source_next_turn(e->run->source, done, now, &q, error);
     if (got <= 0)
         return got == 0;
-    event_queue_push(&e->events, entry_time(&q), 1, new_request(e, &q));
+    event_queue_push(&e->events, request_entry_time(&q), 1, new_request(e, &q));
     note_next_arrival(e);
     return TRUE;
 }
@@ -178,7 +172,7 @@ static gboolean take_arrival(Engine *e, SimRequest *r, GError **error)
         return refuse(e, r, reason, error);
     r->measured = r->request.arrival >= e->config->warmup;
     r->target = (guint32)r->request.prompt;
-    r->enqueued = entry_time(&r->request);
+    r->enqueued = request_entry_time(&r->request);
     wait_queue_push(&e->waiting, r);
     return TRUE;
 }
@@ -199,8 +193,9 @@ gboolean engine_take_arrivals(Engine *e, GError **error)
             r = e->ahead;
             if (!look_ahead(e, error))
                 return FALSE;
-            if (entry_time(&r->request) > r->request.arrival) { /* gets in line by its sending */
-                event_queue_push(&e->events, entry_time(&r->request), 0, r);
+            if (request_entry_time(&r->request) >
+                r->request.arrival) { /* gets in line by its sending */
+                event_queue_push(&e->events, request_entry_time(&r->request), 0, r);
                 note_next_arrival(e);
                 continue;
             }
@@ -388,7 +383,7 @@ gboolean engine_advance(Engine *e, kv_ns horizon, GError **error)
 
 void engine_offer(Engine *e, const Request *request)
 {
-    event_queue_push(&e->events, entry_time(request), 0, new_request(e, request));
+    event_queue_push(&e->events, request_entry_time(request), 0, new_request(e, request));
     note_next_arrival(e);
 }
 

@@ -6,17 +6,9 @@
  * beyond that (outputs; prompts of logs without keys) get keys of the request's own: only the
  * request itself finds them again, after a preemption. */
 #include "sim/engine.h"
+#include "sim/mix.h"
 
 #include <string.h>
-
-/* The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that mixes all bits. */
-static guint64 mix(guint64 x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 static guint64 sound_key(guint64 key)
 {
@@ -39,9 +31,9 @@ void engine_make_keys(const Engine *e, SimRequest *r, const Request *from)
         guint64 first = i * page_size / block, last = ((i + 1) * page_size - 1) / block;
         if (last >= from->n_blocks)
             break;
-        chain = mix(chain ^ mix(i * page_size % block));
+        chain = mix64(chain ^ mix64(i * page_size % block));
         for (guint64 b = first; b <= last; b++)
-            chain = mix(chain + from->blocks[b]);
+            chain = mix64(chain + from->blocks[b]);
         r->keys[r->n_keys++] = sound_key(chain);
     }
 }
@@ -50,7 +42,7 @@ guint64 engine_page_key(const SimRequest *r, guint32 page)
 {
     if (page < r->n_keys)
         return r->keys[page];
-    return sound_key(mix(mix(~r->request.id) + page));
+    return sound_key(mix64(mix64(~r->request.id) + page));
 }
 
 guint32 engine_find_prefix(const Engine *e, const SimRequest *r, guint32 max_pages, guint32 *hits,

@@ -45,11 +45,6 @@ static void forget(Coming *c)
     g_free(c);
 }
 
-static kv_ns entry_time(const Request *q)
-{
-    return MAX(q->arrival, q->sent);
-}
-
 static int no_request(RequestSource *self, Request *ret, GError **error)
 {
     return 0;
@@ -64,7 +59,7 @@ static int follow(RequestSource *self, const Request *finished, kv_ns now, Reque
     if (got < 0)
         return -1;
     if (got > 0)
-        event_queue_push(&fleet->events, entry_time(&q), 1, keep(&q));
+        event_queue_push(&fleet->events, request_entry_time(&q), 1, keep(&q));
     return 0;
 }
 
@@ -85,9 +80,9 @@ static kv_ns next_entry(Fleet *f, GError **error)
 {
     while (f->ahead && f->ahead->request.arrival < event_queue_next(&f->events)) {
         Coming *c = f->ahead;
-        if (entry_time(&c->request) == c->request.arrival)
+        if (request_entry_time(&c->request) == c->request.arrival)
             return c->request.arrival;
-        event_queue_push(&f->events, entry_time(&c->request), 0, c);
+        event_queue_push(&f->events, request_entry_time(&c->request), 0, c);
         if (!look_ahead(f, error))
             return KV_NS_NONE;
     }

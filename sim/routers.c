@@ -1,18 +1,10 @@
 #include "sim/fleet.h"
+#include "sim/mix.h"
 #include "base/rng.h"
 
 typedef struct AffinityConfig {
     gint64 blocks, slack;
 } AffinityConfig;
-
-/* splitmix64's finaliser (Steele, Lea, Flood 2014). */
-static guint64 mix(guint64 x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 static guint pick_round_robin(Router *self, const Request *request, const ReplicaView *views,
                               guint n)
@@ -54,7 +46,7 @@ static guint rendezvous(guint64 key, guint n)
 {
     guint best = 0;
     for (guint i = 1; i < n; i++)
-        if (mix(key ^ mix(i + 1)) > mix(key ^ mix(best + 1)))
+        if (mix64(key ^ mix64(i + 1)) > mix64(key ^ mix64(best + 1)))
             best = i;
     return best;
 }
@@ -88,7 +80,7 @@ static guint pick_affinity(Router *router, const Request *request, const Replica
         return least;
     guint64 key = 0;
     for (guint32 i = 0; i < known; i++)
-        key = mix(key + request->blocks[i]);
+        key = mix64(key + request->blocks[i]);
     guint home = rendezvous(key, n);
     guint64 most = views[least].outstanding + (guint64)c->slack;
     return views[home].outstanding > most ? least : home;

@@ -96,6 +96,8 @@ void engine_offer(Engine *e, const Request *request); /* an arrival, not before 
 gboolean engine_idle(const Engine *e);                /* nobody waits or runs */
 gboolean engine_close(Engine *e, SimResult *ret, GError **error);
 void engine_stop(Engine *e);
+/* engine_arrivals.c */
+void engine_begin_arrivals(Engine *e, const Request *first); /* the source's first one, or NULL */
 /* Puts what has arrived by `now` in line (or refuses it). */
 gboolean engine_take_arrivals(Engine *e, GError **error);
 /* Asks for the request that follows a finished or refused one. */

@@ -1,117 +1,9 @@
-#include "sim/steps_file.h"
-#include "sim/batch.h"
-#include "sim/steps_format.h"
-#include "sim/steps_header.h"
-#include "sim/varint.h"
+#include "sim/steps_frames.h"
 #include "base/error.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
-#include <zstd.h>
-
-struct StepsReader {
-    FILE *file;
-    char *path;
-    StepsHeader header;
-    gboolean whole;      /* has an index: not cut, not in the making */
-    gboolean growing;    /* a .part: it may end anywhere */
-    guint64 end;         /* offset at which frames end (the index), or the size of the file */
-    guint64 first_frame; /* offset */
-    GArray *index;       /* FrameEntry: from the index, or of the frames met so far */
-    gint64 count;
-    guint32 index_slots;
-
-    guint64 offset; /* of the next frame */
-    guint8 *stored, *raw;
-    gsize stored_cap, raw_cap;
-    ZSTD_DCtx *zstd;
-    guint64 frame_offset; /* of the frame in hand */
-    guint32 frame_left;   /* steps of it not yet read */
-    VarintReader in;
-
-    Batch batch;
-    StepPredictor prev;
-    guint64 next_step;
-    gboolean whole_batch; /* give the next step's whole batch as joined */
-    Step step;
-    GArray *left, *paused, *resumed, *joined, *appended, *prefill, *pages, *rows;
-};
-
-static gboolean fail(StepsReader *self, GError **error, guint64 offset, const char *what)
-{
-    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
-                "%s: %s at byte %" G_GUINT64_FORMAT ", step %" G_GUINT64_FORMAT
-                " (the steps before it are whole)",
-                self->path, what, offset, self->next_step);
-    return FALSE;
-}
-
-/* Reads exactly `size` bytes at `offset`; FALSE without an error when the file is shorter. */
-static gboolean read_at(StepsReader *self, guint64 offset, void *data, gsize size)
-{
-    return fseeko(self->file, (off_t)offset, SEEK_SET) == 0 &&
-           fread(data, 1, size, self->file) == size;
-}
-
-static gboolean read_header(StepsReader *self, GError **error)
-{
-    guint8 head[STEPS_MAGIC_SIZE + 4] = {0};
-    gboolean got = read_at(self, 0, head, sizeof head);
-    if (memcmp(head, STEPS_MAGIC, STEPS_MAGIC_SIZE) != 0) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
-                    "%s: not a steps file (expected it to begin with \"kvsteps 1\")", self->path);
-        return FALSE;
-    }
-    guint32 size = get_le32(head + STEPS_MAGIC_SIZE);
-    g_autofree char *json = NULL;
-    guint8 crc[4];
-    if (got && size <= HEADER_MAX_BYTES && size <= self->end) {
-        json = g_malloc((gsize)size + 1);
-        got = read_at(self, sizeof head, json, size) && read_at(self, sizeof head + size, crc, 4);
-    } else {
-        got = FALSE;
-    }
-    if (!got || crc32(0, (guint8 *)json, size) != get_le32(crc)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: the header at byte %d is cut or damaged",
-                    self->path, STEPS_MAGIC_SIZE);
-        return FALSE;
-    }
-    self->first_frame = self->offset = sizeof head + (guint64)size + 4;
-    return steps_header_from_json(&self->header, json, size, self->path, error);
-}
-
-/* Takes the index where the file has a sound one. */
-static void read_index(StepsReader *self)
-{
-    guint8 trailer[TRAILER_BYTES];
-    if (self->end < self->first_frame + TRAILER_BYTES ||
-        !read_at(self, self->end - TRAILER_BYTES, trailer, TRAILER_BYTES) ||
-        memcmp(trailer + 8, STEPS_TRAILER_MAGIC, 8) != 0)
-        return;
-    guint64 at = get_le64(trailer);
-    if (at < self->first_frame || at > self->end - TRAILER_BYTES)
-        return;
-    gsize size = (gsize)(self->end - TRAILER_BYTES - at);
-    g_autofree guint8 *data = g_malloc(size + 1);
-    if (size < 24 || !read_at(self, at, data, size) || memcmp(data, INDEX_MAGIC, 4) != 0)
-        return;
-    guint32 n = get_le32(data + 4);
-    if (size != 8 + 16 * (gsize)n + 16 ||
-        crc32(0, data, (uInt)(size - 4)) != get_le32(data + size - 4))
-        return;
-    for (guint32 i = 0; i < n; i++) {
-        const guint8 *p = data + 8 + 16 * (gsize)i;
-        FrameEntry e = {get_le64(p), get_le64(p + 8)};
-        g_array_append_val(self->index, e);
-    }
-    self->count = (gint64)get_le64(data + size - 16);
-    self->index_slots = get_le32(data + size - 8);
-    self->whole = TRUE;
-    self->end = at;
-}
 
 StepsReader *steps_reader_open(const char *path, GError **error)
 {
@@ -145,11 +37,11 @@ StepsReader *steps_reader_open(const char *path, GError **error)
     self->prefill = g_array_new(FALSE, FALSE, sizeof(StepPrefill));
     self->pages = g_array_new(FALSE, FALSE, sizeof(guint32));
     self->rows = g_array_new(FALSE, FALSE, sizeof(StepRow));
-    if (!read_header(self, error)) {
+    if (!steps_frames_read_header(self, error)) {
         steps_reader_free(self);
         return NULL;
     }
-    read_index(self);
+    steps_frames_read_index(self);
     return self;
 }
 
@@ -247,76 +139,16 @@ static const char *read_key_state(StepsReader *self, gboolean restore)
     return NULL;
 }
 
-static void note_frame(StepsReader *self, guint64 first_step)
-{
-    guint n = self->index->len;
-    if (self->whole || (n && g_array_index(self->index, FrameEntry, n - 1).offset >= self->offset))
-        return;
-    FrameEntry e = {self->offset, first_step};
-    g_array_append_val(self->index, e);
-}
-
-static gboolean decompress(StepsReader *self, const guint8 *head, GError **error)
-{
-    guint32 raw_size = get_le32(head + 16), size = get_le32(head + 20);
-    if (size > self->stored_cap) {
-        self->stored = g_realloc(self->stored, size);
-        self->stored_cap = size;
-    }
-    guint64 offset = self->offset;
-    if (!read_at(self, offset + FRAME_HEAD, self->stored, size))
-        return fail(self, error, offset, "a frame is cut");
-    uLong crc = crc32(0, head, 24);
-    if (crc32(crc, self->stored, size) != get_le32(head + 24))
-        return fail(self, error, offset, "a frame's checksum is wrong");
-    if (raw_size > self->raw_cap) {
-        self->raw = g_realloc(self->raw, raw_size);
-        self->raw_cap = raw_size;
-    }
-    gsize got = ZSTD_decompressDCtx(self->zstd, self->raw, raw_size, self->stored, size);
-    if (ZSTD_isError(got) || got != raw_size)
-        return fail(self, error, offset, "a frame does not decompress");
-    return TRUE;
-}
-
-/* 1 = a frame is in hand, 0 = no more, -1 = error. */
+/* A frame and its key state. 1 = in hand, 0 = no more, -1 = error. */
 static int next_frame(StepsReader *self, gboolean restore, GError **error)
 {
-    guint8 head[FRAME_HEAD];
-    if (self->whole && self->offset >= self->end)
-        return 0;
-    if (!read_at(self, self->offset, head, FRAME_HEAD)) {
-        if (self->growing)
-            return 0;
-        fail(self, error, self->offset, "the file is cut (no index)");
-        return -1;
-    }
-    guint32 steps = get_le32(head + 4), size = get_le32(head + 20);
-    guint64 first = get_le64(head + 8);
-    if (memcmp(head, FRAME_MAGIC, 4) != 0 || steps == 0 || size > FRAME_MAX_BYTES ||
-        get_le32(head + 16) > FRAME_MAX_BYTES || (!restore && first != self->next_step)) {
-        fail(self, error, self->offset, "a damaged frame, or the index of a damaged file,");
-        return -1;
-    }
-    struct stat st;
-    if (fstat(fileno(self->file), &st) == 0 &&
-        (guint64)st.st_size < self->offset + FRAME_HEAD + size) {
-        if (self->growing)
-            return 0;
-        fail(self, error, self->offset, "a frame is cut");
-        return -1;
-    }
-    if (!decompress(self, head, error))
-        return -1;
-    note_frame(self, first);
-    self->frame_offset = self->offset;
-    self->offset += FRAME_HEAD + (guint64)size;
-    self->frame_left = steps;
-    self->next_step = first;
-    self->in = (VarintReader){self->raw, self->raw + get_le32(head + 16), FALSE};
+    int got = steps_frames_next(self, restore, error);
+    if (got <= 0)
+        return got;
     const char *problem = read_key_state(self, restore);
     if (problem || self->in.bad) {
-        fail(self, error, self->frame_offset, problem ? problem : "a damaged key state");
+        steps_frames_fail(self, error, self->frame_offset,
+                          problem ? problem : "a damaged key state");
         return -1;
     }
     return 1;
@@ -481,7 +313,7 @@ static int advance(StepsReader *self, GError **error)
     }
     const char *problem = read_step(self);
     if (problem) {
-        fail(self, error, self->frame_offset, problem);
+        steps_frames_fail(self, error, self->frame_offset, problem);
         self->frame_left = 0;
         self->offset = G_MAXINT64; /* nothing more can be read */
         self->growing = FALSE;
@@ -503,27 +335,9 @@ int steps_reader_next(StepsReader *self, const Step **ret_step, GError **error)
     return 1;
 }
 
-/* The frame that holds `index`, as far as the frames are known. */
-static const FrameEntry *find_frame(const StepsReader *self, guint64 index)
-{
-    const FrameEntry *found = NULL;
-    guint lo = 0, hi = self->index->len;
-    while (lo < hi) {
-        guint mid = lo + (hi - lo) / 2;
-        const FrameEntry *e = &g_array_index(self->index, FrameEntry, mid);
-        if (e->first_step <= index) {
-            found = e;
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return found;
-}
-
 gboolean steps_reader_seek(StepsReader *self, guint64 index, GError **error)
 {
-    const FrameEntry *e = find_frame(self, index);
+    const FrameEntry *e = steps_frames_find(self, index);
     self->offset = e ? e->offset : self->first_frame;
     batch_empty(&self->batch);
     self->frame_left = 0;

@@ -3,21 +3,25 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/paper_run.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "replay/paper.h"
 
 static const char examples[] =
-    "Counters follow from the published traces seed for seed and need no GPU.\n"
+    "Counters follow from the published traces seed for seed and need no GPU. --out makes a folder "
+    "with\nevery published table and figure for this machine, the corrected protocol beside them.\n"
     "\nExamples:\n"
+    "  kvreplay paper --out paper --quick\n"
     "  kvreplay paper --counters --trace bimodal --max-active 8 --seed 20260623 --json\n"
     "  kvreplay paper --counters                      (every published experiment)\n"
     "  kvreplay paper --counters --trace zipf --max-active 8 --splits buckets=32,workqueue=28\n";
 
 typedef struct PaperOptions {
-    char *trace, *splits, *steps_file;
+    char *trace, *splits, *steps_file, *out, *backend, *runtime;
     gint64 max_active, seed, requests, steps;
-    gboolean counters, json;
+    gint layers, device;
+    gboolean counters, json, quick, quiet;
 } PaperOptions;
 
 static void paper_options_clear(PaperOptions *o)
@@ -25,6 +29,9 @@ static void paper_options_clear(PaperOptions *o)
     g_free(o->trace);
     g_free(o->splits);
     g_free(o->steps_file);
+    g_free(o->out);
+    g_free(o->backend);
+    g_free(o->runtime);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PaperOptions, paper_options_clear)
 
@@ -83,10 +90,62 @@ static gboolean one_experiment(const PaperOptions *o, const char *trace, gint64 
     return ok;
 }
 
+static gboolean usage(GError **error, const char *text)
+{
+    g_set_error_literal(error, KV_ERROR, KV_ERROR_USAGE, text);
+    return FALSE;
+}
+
+static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, GError **error)
+{
+    if (o->trace != NULL || o->splits != NULL || o->steps_file != NULL || o->json ||
+        o->requests > 0)
+        return usage(error, "--out runs every published experiment: --trace, --splits, --requests, "
+                            "--steps-file and --json go with --counters");
+    if (o->layers < 1 || o->layers > 1024 || o->device < 0)
+        return usage(error,
+                     "--layers and --device: expected 1 to 1024 layers and an ordinal from 0");
+    g_autoptr(Progress) progress = progress_new(o->quiet, inv->interrupted);
+    PaperRun run = {
+        .out = o->out,
+        .backend = g_strcmp0(o->backend, "auto") == 0 ? NULL : o->backend,
+        .quick = o->quick,
+        .layers = o->layers,
+        .device = o->device,
+        .progress = progress,
+    };
+    return paper_write_all(&run, error);
+}
+
+static gboolean check_runtime(const char *runtime, GError **error)
+{
+    if (runtime == NULL || strcmp(runtime, "attention") == 0)
+        return TRUE;
+    if (strcmp(runtime, "layer") == 0)
+        g_set_error_literal(error, KV_ERROR, KV_ERROR_UNSUPPORTED,
+                            "--runtime layer: this build has no GEMMs (cuBLAS) to run beside the "
+                            "attention; --runtime attention measures attention alone");
+    else
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--runtime '%s': expected attention or layer",
+                    runtime);
+    return FALSE;
+}
+
 gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
 {
-    g_auto(PaperOptions) o = {.max_active = 8, .seed = 20260623, .steps = -1};
+    g_auto(PaperOptions) o = {.max_active = 8, .seed = 20260623, .steps = -1, .layers = 32};
     const GOptionEntry entries[] = {
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out,
+         "every table, picture and the report into this folder", "DIR"},
+        {"quick", 0, 0, G_OPTION_ARG_NONE, &o.quick, "few executed steps; all are counted", NULL},
+        {"backend", 0, 0, G_OPTION_ARG_STRING, &o.backend,
+         "auto, cuda, cpu or counters (default auto)", "NAME"},
+        {"runtime", 0, 0, G_OPTION_ARG_STRING, &o.runtime,
+         "attention, or layer: with the step's GEMMs (default attention)", "NAME"},
+        {"layers", 0, 0, G_OPTION_ARG_INT, &o.layers,
+         "layers that share a plan in the second reading (default 32)", "L"},
+        {"device", 0, 0, G_OPTION_ARG_INT, &o.device, "CUDA device (default 0)", "N"},
+        {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {"counters", 0, 0, G_OPTION_ARG_NONE, &o.counters,
          "scheduler-derived figures, exact, without a GPU", NULL},
         {"trace", 0, 0, G_OPTION_ARG_STRING, &o.trace,
@@ -108,17 +167,16 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
     ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
-    if (!o.counters) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "name what to do: --counters (see --help)");
+    if (!check_runtime(o.runtime, error))
         return FALSE;
-    }
+    if (o.counters == (o.out != NULL))
+        return usage(error, "name what to do: --counters or --out DIR (see --help)");
+    if (o.out != NULL)
+        return whole_folder(inv, &o, error);
     if (o.trace != NULL)
         return one_experiment(&o, o.trace, o.max_active, error);
-    if (o.json || o.steps_file != NULL) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    "--json and --steps-file want one experiment: --trace NAME");
-        return FALSE;
-    }
+    if (o.json || o.steps_file != NULL)
+        return usage(error, "--json and --steps-file want one experiment: --trace NAME");
     for (const PaperPreset *p = paper_presets; p->trace != NULL; p++)
         if (!one_experiment(&o, p->trace, p->max_active, error))
             return FALSE;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/rng.h"
 #include "base/units.h"
 #include "sim/sim.h"
 #include "workloads/workload.h"
@@ -62,6 +61,23 @@ gboolean paper_experiment_init(PaperExperiment *ret, const char *trace, gint64 m
     return TRUE;
 }
 
+void paper_experiment_one_row(PaperExperiment *ret, gint64 context, gint64 requests, gint64 decode,
+                              gint64 seed)
+{
+    *ret = (PaperExperiment){
+        .trace = g_strdup("one-row"),
+        .max_active = 1,
+        .seed = seed,
+        .requests = requests,
+        .steps = requests * decode,
+        .buckets_s = paper_presets[0].buckets_s,
+        .queue_s = paper_presets[0].queue_s,
+        .q_heads = 32,
+        .context = context,
+        .decode = decode,
+    };
+}
+
 static gboolean parse_one_split(PaperExperiment *self, const char *text, gint64 *named)
 {
     gint64 n;
@@ -107,16 +123,30 @@ static gboolean run_sim(const PaperExperiment *self, const WorkloadConfig *workl
            sim_run(config, workload_source(workload), clock, sink, NULL, NULL, &result, error);
 }
 
+static void configure_workload(const PaperExperiment *self, WorkloadConfig *ret)
+{
+    workload_config_init(ret);
+    if (self->context > 0) {
+        g_free(ret->arrivals);
+        g_free(ret->lengths);
+        ret->requests = self->requests;
+        ret->arrivals = g_strdup("constant:rate=1"); /* 10^9 steps apart: one after another */
+        ret->lengths = g_strdup_printf("fixed:prompt=%" G_GINT64_FORMAT ",output=%" G_GINT64_FORMAT,
+                                       self->context, self->decode);
+        return;
+    }
+    g_free(ret->workload);
+    ret->workload = g_strdup_printf("paper:trace=%s,requests=%" G_GINT64_FORMAT
+                                    ",max_active=%" G_GINT64_FORMAT ",seed=%" G_GINT64_FORMAT,
+                                    self->trace, self->requests, self->max_active, self->seed);
+}
+
 gboolean paper_run_steps(const PaperExperiment *self, StepSink *sink, GError **error)
 {
     WorkloadConfig workload;
     SimConfig config;
-    workload_config_init(&workload);
+    configure_workload(self, &workload);
     sim_config_init(&config);
-    g_free(workload.workload);
-    workload.workload = g_strdup_printf("paper:trace=%s,requests=%" G_GINT64_FORMAT
-                                        ",max_active=%" G_GINT64_FORMAT ",seed=%" G_GINT64_FORMAT,
-                                        self->trace, self->requests, self->max_active, self->seed);
     g_autofree char *holes = kv_format_real(self->holes);
     g_autofree char *text =
         g_strdup_printf("paper:max_active=%" G_GINT64_FORMAT ",steps=%" G_GINT64_FORMAT
@@ -179,51 +209,6 @@ gboolean paper_write_steps(const PaperExperiment *self, const char *path, GError
     g_autoptr(StepsWriter) writer = steps_writer_new(path, &header, error);
     return writer != NULL && paper_run_steps(self, steps_writer_sink(writer), error) &&
            steps_writer_commit(writer, error);
-}
-
-/* Ids 0 .. n-1 in random order (Fisher-Yates). */
-static guint32 *permuted_ids(guint64 n, guint64 seed)
-{
-    guint32 *ids = g_new(guint32, n);
-    RngStream rng;
-    rng_init(&rng, seed, RNG_PAGES, 0, 0);
-    for (guint64 i = 0; i < n; i++) {
-        const guint64 j = rng_below(&rng, i + 1);
-        ids[i] = ids[j];
-        ids[j] = (guint32)i;
-    }
-    return ids;
-}
-
-gboolean paper_write_rows(const gint32 *lens, guint rows, gint q_heads, double holes, guint64 seed,
-                          const char *path, GError **error)
-{
-    guint64 used = 0;
-    Step step = {.duration = 1, .rows = rows, .n_joined = rows};
-    for (guint r = 0; r < rows; r++) {
-        used += ((guint64)lens[r] + 15) / 16;
-        step.sum_length += (guint64)lens[r];
-        step.max_length = MAX(step.max_length, (guint32)lens[r]);
-    }
-    const guint64 pages = (guint64)((double)used / (1 - holes) + 0.999999);
-    g_autofree guint32 *ids = permuted_ids(pages, seed);
-    g_autofree StepJoin *join = g_new0(StepJoin, rows);
-    guint64 from = 0;
-    for (guint r = 0; r < rows; r++) {
-        const guint32 n = ((guint32)lens[r] + 15) / 16;
-        join[r] = (StepJoin){r, r, (guint32)lens[r], n, ids + from};
-        from += n;
-    }
-    step.joined = join;
-    step.pages_used = (guint32)used;
-    step.tokens_held = step.sum_length;
-    const StepsHeader header = published_header((char *)"rows", q_heads, pages, seed);
-    g_autoptr(StepsWriter) writer = steps_writer_new(path, &header, error);
-    if (writer == NULL)
-        return FALSE;
-    StepSink *sink = steps_writer_sink(writer);
-    return (sink->begin == NULL || sink->begin(sink, pages, error)) &&
-           sink->step(sink, &step, error) && steps_writer_commit(writer, error);
 }
 
 static gboolean add_route(ReplayConfig *config, const char *text, GError **error)

@@ -26,13 +26,19 @@ typedef struct PaperExperiment {
     gint64 max_active, seed;
     gint64 requests, steps; /* steps 0 = until all requests have ended */
     gint64 buckets_s, queue_s;
-    gint q_heads;  /* 32, or of a sweep over G = q_heads / 8 */
-    gdouble holes; /* share of page ids never used; 0 in the serving traces */
+    gint q_heads;   /* 32, or of a sweep over G = q_heads / 8 */
+    gdouble holes;  /* share of page ids never used; 0 in the serving traces */
+    gint64 context; /* > 0: not a trace, but rows of this length (paper_experiment_one_row) */
+    gint64 decode;  /* with context: steps of a request */
 } PaperExperiment;
 /* From the preset of (trace, max_active), or the nearest sense where no run was published (then
  * *ret_published is FALSE). USAGE error for an unknown trace. */
 gboolean paper_experiment_init(PaperExperiment *ret, const char *trace, gint64 max_active,
                                gint64 seed, gboolean *ret_published, GError **error);
+/* One row of `context` entries at a time: `requests` requests one after another, each on its own
+ * pages and for `decode` steps, in which it grows by one a step. S = 32 and 24, as in B1. */
+void paper_experiment_one_row(PaperExperiment *ret, gint64 context, gint64 requests, gint64 decode,
+                              gint64 seed);
 /* "20" (the route that the published policy takes: buckets with one row slot, else the work queue)
  * or "buckets=32,workqueue=20". */
 gboolean paper_parse_splits(PaperExperiment *self, const char *text, GError **error);
@@ -59,10 +65,6 @@ void paper_counters_to_json(const PaperExperiment *self, const PaperCounters *co
 /* The experiment's steps to any sink (a StepsWriter's, for replay), or to a new steps file. */
 gboolean paper_run_steps(const PaperExperiment *self, StepSink *sink, GError **error);
 gboolean paper_write_steps(const PaperExperiment *self, const char *path, GError **error);
-/* A steps file of one step: rows of these lengths, pages in random order over a pool of which the
- * share `holes` is never used. */
-gboolean paper_write_rows(const gint32 *lens, guint rows, gint q_heads, double holes, guint64 seed,
-                          const char *path, GError **error);
 /* Routes at the published split counts (all built-in ones), policy `text`; the caller sets backend
  * and execution. Clear it with replay_config_clear. */
 gboolean paper_replay_config(const PaperExperiment *self, const char *policy, ReplayConfig *ret,

@@ -1,69 +1,86 @@
 #include "replay/paper_published.h"
 
+#include <math.h>
 #include <string.h>
 
-typedef struct Serving {
-    const char *trace;
-    gint64 max_active, seed;
-    PublishedTimes flashinfer, buckets, workqueue;
-} Serving;
-
-static const Serving serving[] = {
-    {"bucketed", 1, 20260623, {0.214, 0.233}, {0.146, 0.174}, {0.144, 0.165}},
-    {"bimodal", 8, 20260623, {2.205, 2.351}, {2.160, 2.306}, {1.902, 2.027}},
-    {"uniform", 8, 20260623, {2.495, 2.624}, {2.732, 2.804}, {2.423, 2.508}},
-    {"zipf", 8, 20260623, {2.653, 2.651}, {2.724, 2.823}, {2.500, 2.521}},
-    {"bucketed", 1, 20260624, {0.201, 0.227}, {0.139, 0.157}, {0.143, 0.160}},
-    {"bimodal", 8, 20260624, {2.755, 2.720}, {2.914, 3.033}, {2.516, 2.657}},
-    {"uniform", 8, 20260624, {2.059, 2.136}, {2.247, 2.365}, {1.911, 2.119}},
-    {"zipf", 8, 20260624, {2.770, 2.821}, {2.761, 2.809}, {2.463, 2.583}},
-    {"bucketed", 1, 20260625, {0.210, 0.231}, {0.138, 0.156}, {0.143, 0.163}},
-    {"bimodal", 8, 20260625, {2.239, 2.309}, {2.287, 2.435}, {1.993, 2.150}},
-    {"uniform", 8, 20260625, {1.791, 1.897}, {1.863, 2.006}, {1.640, 1.820}},
-    {"zipf", 8, 20260625, {2.239, 2.359}, {2.310, 2.388}, {1.992, 2.161}},
+// clang-format off
+const PaperPublished paper_published[] = {
+    {"bucketed", 1, 20260623, 64, 16, {"30793", "1.0", "1.0", "32.123"},
+     {{"flashinfer", 0.214, 0.233, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 0.146, 0.174, {"2.00", "9.1", "0.51", "1.00"}}, {"workqueue", 0.144, 0.165, {"2.00", "6.9", "0.38", "1.00"}}},
+     6.104e-05, 4.398e-06},
+    {"bimodal", 8, 20260623, 48, 24, {"24285", "8.0", "8.0", "550.475"},
+     {{"flashinfer", 2.205, 2.351, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.160, 2.306, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 1.902, 2.027, {"2.00", "45.7", "2.54", "1.00"}}},
+     6.104e-05, 4.201e-06},
+    {"uniform", 8, 20260623, 48, 24, {"31446", "8.0", "8.0", "670.968"},
+     {{"flashinfer", 2.495, 2.624, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.732, 2.804, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 2.423, 2.508, {"2.00", "54.9", "3.05", "1.00"}}},
+     3.052e-05, 2.609e-06},
+    {"zipf", 8, 20260623, 48, 24, {"30878", "8.0", "8.0", "672.203"},
+     {{"flashinfer", 2.653, 2.651, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.724, 2.823, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 2.500, 2.521, {"2.00", "64.0", "3.55", "1.00"}}},
+     3.052e-05, 2.395e-06},
+    {"bucketed", 1, 20260624, 64, 16, {"30790", "1.0", "1.0", "32.123"},
+     {{"flashinfer", 0.201, 0.227, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 0.139, 0.157, {"2.00", "9.1", "0.51", "1.00"}}, {"workqueue", 0.143, 0.160, {"2.00", "6.9", "0.38", "1.00"}}},
+     3.052e-05, 4.398e-06},
+    {"bimodal", 8, 20260624, 48, 24, {"27474", "8.0", "8.0", "730.0"},
+     {{"flashinfer", 2.755, 2.720, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.914, 3.033, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 2.516, 2.657, {"2.00", "45.7", "2.54", "1.00"}}},
+     3.052e-05, 2.833e-06},
+    {"uniform", 8, 20260624, 48, 24, {"25788", "8.0", "8.0", "555.836"},
+     {{"flashinfer", 2.059, 2.136, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.247, 2.365, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 1.911, 2.119, {"2.00", "54.9", "3.05", "1.00"}}},
+     6.104e-05, 2.763e-06},
+    {"zipf", 8, 20260624, 48, 24, {"31463", "8.0", "8.0", "676.922"},
+     {{"flashinfer", 2.770, 2.821, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.761, 2.809, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 2.463, 2.583, {"2.00", "64.0", "3.55", "1.00"}}},
+     3.052e-05, 2.435e-06},
+    {"bucketed", 1, 20260625, 64, 16, {"30791", "1.0", "1.0", "32.123"},
+     {{"flashinfer", 0.210, 0.231, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 0.138, 0.156, {"2.00", "9.1", "0.51", "1.00"}}, {"workqueue", 0.143, 0.163, {"2.00", "6.9", "0.38", "1.00"}}},
+     3.052e-05, 4.477e-06},
+    {"bimodal", 8, 20260625, 48, 24, {"24493", "8.0", "8.0", "576.72"},
+     {{"flashinfer", 2.239, 2.309, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.287, 2.435, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 1.993, 2.150, {"2.00", "45.7", "2.54", "1.00"}}},
+     6.104e-05, 3.404e-06},
+    {"uniform", 8, 20260625, 48, 24, {"27489", "8.0", "8.0", "480.248"},
+     {{"flashinfer", 1.791, 1.897, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 1.863, 2.006, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 1.640, 1.820, {"2.00", "54.9", "3.05", "1.00"}}},
+     6.104e-05, 2.802e-06},
+    {"zipf", 8, 20260625, 48, 24, {"37013", "8.0", "8.0", "573.388"},
+     {{"flashinfer", 2.239, 2.359, {"1.00", "0.0", "0.00", "0.00"}}, {"buckets", 2.310, 2.388, {"16.00", "73.1", "4.06", "8.00"}}, {"workqueue", 1.992, 2.161, {"2.00", "64.0", "3.55", "1.00"}}},
+     3.052e-05, 2.586e-06},
+    {NULL},
 };
 
-typedef struct Isolated {
-    gint64 length;
-    double flashinfer, vllm, own, trtllm;
-} Isolated;
-
-static const Isolated isolated[] = {
-    {8192, .1194, .1497, .1600, .7979},
-    {32768, .4388, .5868, .6169, .8920},
-    {65536, .8889, 1.1512, 1.2175, 1.5901},
+const PaperRatio paper_ratios[] = {
+    {"bucketed", 1, 1.471, 1.403, 1.399},
+    {"bimodal", 8, 1.106, 1.080, 1.265},
+    {"uniform", 8, 1.076, 1.044, 1.082},
+    {"zipf", 8, 1.105, 1.068, 1.063},
+    {NULL},
 };
 
-PublishedTimes paper_published_serving(const char *trace, gint64 max_active, gint64 seed,
-                                       const char *route)
+const PaperIsolated paper_isolated[] = {
+    {"FlashInfer 0.2.5", {0.1194, 0.4388, 0.8889}},
+    {"vLLM 0.6.4.post1", {0.1497, 0.5868, 1.1512}},
+    {"PersistentKV", {0.1600, 0.6169, 1.2175}},
+    {"TensorRT-LLM 0.8 MMHA", {0.7979, 0.8920, 1.5901}},
+    {NULL},
+};
+// clang-format on
+
+const PaperPublished *paper_published_find(const char *trace, gint64 max_active, gint64 seed)
 {
-    for (guint i = 0; i < G_N_ELEMENTS(serving); i++) {
-        const Serving *s = &serving[i];
-        if (strcmp(s->trace, trace) != 0 || s->max_active != max_active || s->seed != seed)
-            continue;
-        if (strcmp(route, "buckets") == 0)
-            return s->buckets;
-        if (strcmp(route, "workqueue") == 0)
-            return s->workqueue;
-        if (strcmp(route, "flashinfer") == 0)
-            return s->flashinfer;
-    }
-    return (PublishedTimes){0};
+    for (const PaperPublished *p = paper_published; p->trace != NULL; p++)
+        if (strcmp(p->trace, trace) == 0 && p->max_active == max_active && p->seed == seed)
+            return p;
+    return NULL;
 }
 
-PublishedTimes paper_published_isolated(gint64 length, const char *route)
+const PaperPublishedRoute *paper_published_route(const PaperPublished *run, const char *route)
 {
-    for (guint i = 0; i < G_N_ELEMENTS(isolated); i++) {
-        if (isolated[i].length != length)
-            continue;
-        if (strcmp(route, "workqueue") == 0)
-            return (PublishedTimes){isolated[i].own, 0};
-        if (strcmp(route, "flashinfer") == 0)
-            return (PublishedTimes){isolated[i].flashinfer, 0};
-        if (strcmp(route, "vllm-pa2") == 0)
-            return (PublishedTimes){isolated[i].vllm, 0};
-        if (strcmp(route, "trtllm-xqa") == 0)
-            return (PublishedTimes){isolated[i].trtllm, 0};
-    }
-    return (PublishedTimes){0};
+    for (guint i = 0; run != NULL && i < G_N_ELEMENTS(run->route); i++)
+        if (strcmp(run->route[i].route, route) == 0)
+            return &run->route[i];
+    return NULL;
+}
+
+gboolean paper_prints_as(double value, const char *printed, guint decimals)
+{
+    const char *point = strchr(printed, '.');
+    const guint shown = point != NULL ? (guint)strlen(point + 1) : 0;
+    const double half = 0.5 * pow(10, -(double)MAX(shown, decimals));
+    return fabs(value - g_ascii_strtod(printed, NULL)) <= half * (1 + 1e-9);
 }

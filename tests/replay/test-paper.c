@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "replay/paper.h"
 #include "replay/paper_published.h"
-#include "replay/paper_run.h"
 #include "support.h"
 
 enum { CTA_SMS = 28 }; /* the published card */
@@ -158,42 +158,51 @@ static void test_splits(void)
     g_assert_error(error, KV_ERROR, KV_ERROR_USAGE);
 }
 
-/* All tables, counted and not executed: the published row is there beside its published time. */
-static void test_run(void)
+/* The table that is shown beside ours is the one that the counters are tested against. */
+static void test_published_table(void)
+{
+    guint n = 0;
+    for (const PaperPublished *p = paper_published; p->trace != NULL; p++, n++) {
+        gboolean published;
+        g_autoptr(GError) error = NULL;
+        PaperExperiment e;
+        PaperCounters c;
+        paper_experiment_init(&e, p->trace, p->max_active, p->seed, &published, &error);
+        paper_counters(&e, &c, &error);
+        g_assert_no_error(error);
+        assert_prints_as("pages", (double)c.physical_pages, p->figure[0]);
+        assert_prints_as("buckets", c.mean_exact_buckets, p->figure[2]);
+        g_assert_true(paper_prints_as(c.kv_mib_per_step, p->figure[3], 3));
+        g_assert_false(paper_prints_as(c.kv_mib_per_step + 0.002, p->figure[3], 3));
+        const PaperPublishedRoute *queue = paper_published_route(p, "workqueue");
+        assert_prints_as("merge MiB", c.route[ATTN_WORKQUEUE].merge_mib,
+                         queue->count[PAPER_MERGE_MIB]);
+        g_assert_cmpfloat(queue->event_ms, <, queue->wall_ms);
+        paper_experiment_clear(&e);
+    }
+    g_assert_cmpuint(n, ==, 12);
+}
+
+/* A row that is as long as it is called, step by step. */
+static void test_one_row(void)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *folder = g_dir_make_tmp("kvreplay-paper-XXXXXX", &error);
-    PaperRun run;
-    paper_run_init(&run, TRUE);
-    run.executed = 0;
-    run.seeds = 1;
-    g_autoptr(JsonBuilder) b = json_builder_new();
-    json_builder_begin_object(b);
-    paper_run(&run, folder, NULL, b, &error);
+    PaperExperiment e;
+    PaperCounters c;
+    paper_experiment_one_row(&e, 16384, 1, 64, 7);
+    paper_counters(&e, &c, &error);
     g_assert_no_error(error);
-    json_builder_end_object(b);
-    g_autofree char *table = g_build_filename(folder, "paper.csv", NULL), *text = NULL;
-    g_autofree char *shares = g_build_filename(folder, "policies.csv", NULL), *policy = NULL;
-    g_assert_true(g_file_get_contents(table, &text, NULL, &error));
-    g_assert_true(g_file_get_contents(shares, &policy, NULL, &error));
-    g_assert_nonnull(strstr(text, "\nserving,bimodal,8,20260623,0,4,buckets,published,48,550.4753,"
-                                  "16.0000,8.0000,2048.0000,73.1429,4.062500,0,,,,,0,,,2.1600,"
-                                  "2.3060,\n"));
-    g_assert_nonnull(
-        strstr(text, "\npadding,bimodal,8,20260623,0,4,buckets,one,48,550.4753,2.0000,"));
-    g_assert_nonnull(
-        strstr(text, "\nlong,row,1,20260623,131072,4,persistent,balanced,1,512.0000,"));
-    g_assert_nonnull(strstr(text, "\ngqa,bimodal,8,20260623,0,8,single,balanced,48,550.4753,"));
-    g_assert_nonnull(strstr(policy, "\nbimodal,8,20260623,paper-v1,workqueue,1.000000\n"));
-    g_auto(GStrv) line = g_strsplit(text, "\n", -1);
-    for (guint i = 0; line[i][0] != '\0'; i++) {
-        g_auto(GStrv) cell = g_strsplit(line[i], ",", -1);
-        g_assert_cmpuint(g_strv_length(cell), ==, 26);
-    }
-    g_assert_cmpfloat(paper_published_isolated(8192, "flashinfer").event_ms, ==, .1194);
-    g_unlink(table);
-    g_unlink(shares);
-    g_assert_cmpint(g_rmdir(folder), ==, 0); /* nothing else is left */
+    g_assert_cmpuint(c.steps, ==, 64);
+    g_assert_cmpfloat(c.kv_mib_per_step, ==, 64 + 31.5 / 256); /* 4 KiB a token, 31.5 grown */
+    paper_experiment_clear(&e);
+    paper_experiment_one_row(&e, 8192, 12, 1, 7);
+    e.holes = 0.5;
+    paper_counters(&e, &c, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(c.steps, ==, 12);
+    g_assert_cmpuint(c.physical_pages, ==, 2 * 12 * 513);
+    g_assert_cmpfloat(c.mean_active, ==, 1);
+    paper_experiment_clear(&e);
 }
 
 int main(int argc, char **argv)
@@ -203,6 +212,7 @@ int main(int argc, char **argv)
     g_test_add_func("/paper/calibration", test_calibration);
     g_test_add_func("/paper/steps-file", test_steps_file);
     g_test_add_func("/paper/splits", test_splits);
-    g_test_add_func("/paper/run", test_run);
+    g_test_add_func("/paper/published-table", test_published_table);
+    g_test_add_func("/paper/one-row", test_one_row);
     return g_test_run();
 }

@@ -1,0 +1,87 @@
+/* `kvreplay paper --out`: the folder as a whole. */
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/paper_run.h"
+#include "cli/stages.h"
+#include "plots/paper_pictures.h"
+
+static gboolean open_run(PaperRun *run, GError **error)
+{
+    ReplayConfig config;
+    replay_config_init(&config);
+    config.config.device = run->device;
+    gboolean ok = run->backend == NULL ||
+                  plugin_choice_parse(&config.backend, "backend", backends, run->backend, error);
+    if (ok) {
+        g_autofree char *why = NULL;
+        const BackendOps *ops = backend_choose(config.backend.info, &config.config, &why);
+        run->backend_line = replay_backend_line(&config, error);
+        run->executes = ops->executes;
+        run->gpu = ops == &backend_cuda;
+        run->backend = ops->info.name;
+        ok = run->backend_line != NULL;
+    }
+    replay_config_clear(&config);
+    static const char *const folders[] = {"steps", "replay", "plots"};
+    for (guint i = 0; ok && i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *path = g_build_filename(run->out, folders[i], NULL);
+        ok = out_folder_make(path, error);
+    }
+    return ok;
+}
+
+static void put_text(JsonBuilder *b, const char *key, const char *value)
+{
+    json_builder_set_member_name(b, key);
+    json_builder_add_string_value(b, value != NULL ? value : "");
+}
+
+static gboolean write_summary(const PaperRun *run, GError **error)
+{
+    g_autoptr(JsonBuilder) b = json_builder_new();
+    json_builder_begin_object(b);
+    json_add_program(b);
+    put_text(b, "backend", run->backend);
+    put_text(b, "backend_line", run->backend_line);
+    put_text(b, "device", run->device_name);
+    put_text(b, "published_device", PAPER_CARD);
+    json_builder_set_member_name(b, "quick");
+    json_builder_add_boolean_value(b, run->quick);
+    json_builder_set_member_name(b, "layers");
+    json_builder_add_int_value(b, run->layers);
+    json_builder_set_member_name(b, "executions_checked");
+    json_builder_add_int_value(b, (gint64)run->checked);
+    json_builder_set_member_name(b, "series_wrong");
+    json_builder_add_int_value(b, (gint64)run->wrong);
+    json_builder_set_member_name(b, "max_abs_err");
+    if (run->checked > 0)
+        json_builder_add_double_value(b, run->max_err);
+    else
+        json_builder_add_null_value(b);
+    json_builder_end_object(b);
+    g_autofree char *path = g_build_filename(run->out, "summary.json", NULL);
+    g_autofree char *text = json_builder_text(b);
+    return write_text(path, text, error);
+}
+
+gboolean paper_write_all(PaperRun *run, GError **error)
+{
+    if (!open_run(run, error))
+        return FALSE;
+    g_printerr("%s\n", run->backend_line);
+    gboolean ok = paper_write_counters(run, error) && paper_write_main(run, error) &&
+                  paper_write_studies(run, error) && write_summary(run, error);
+    if (ok && run->wrong > 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
+                    "outputs of %" G_GUINT64_FORMAT
+                    " series differ from the fp64 reference by more "
+                    "than the tolerance: see max_abs_err in %s",
+                    run->wrong, run->out);
+        ok = FALSE;
+    }
+    ok = ok && paper_pictures_draw(run->out, error) && paper_report_write(run->out, error);
+    g_free(run->backend_line);
+    g_free(run->device_name);
+    return ok;
+}

@@ -1,0 +1,95 @@
+/* `kvreplay paper --out`: the published experiments as tables, on the machine at hand.
+ *
+ * Private to cli/paper_*.c. A PaperSeries is one experiment through a set of routes: the steps file
+ * and replay.csv stay in the output folder (steps/NAME.kvsteps, replay/NAME.csv), and everything
+ * shown is read back from that replay.csv, so that any figure can be traced to its lines. Times
+ * are milliseconds a step and layer; NaN = that step was counted and not executed.
+ *
+ * A table is written whole or not at all. Published figures of the other card are lines of their
+ * own, with `device` saying so; no column holds both.
+ */
+#ifndef KV_CLI_PAPER_RUN_H
+#define KV_CLI_PAPER_RUN_H
+
+#include "base/outfile.h"
+#include "replay/paper.h"
+#include "replay/paper_published.h"
+
+typedef struct PaperRun {
+    const char *out;     /* folder */
+    const char *backend; /* as named; NULL = auto */
+    gboolean quick;
+    gboolean executes, gpu; /* what the backend does */
+    gint layers, device;
+    Progress *progress;
+    char *backend_line, *device_name;
+    guint64 checked; /* executions compared with the reference so far */
+    guint64 wrong;   /* series with an output outside of the tolerance, or NaN */
+    double max_err;
+} PaperRun;
+
+typedef struct PaperLane { /* a route through the series */
+    char *name, *spec;
+    char *refused;                                                  /* NULL = it ran */
+    double launches, merges, tasks, kv_mib, touched_mib, merge_mib; /* means a step */
+    GArray *event, *wall, *plan;                                    /* [steps] ms */
+    guint64 executed, checked;
+    double max_err, mean_err;
+} PaperLane;
+
+typedef struct PaperSeries {
+    GPtrArray *lanes; /* PaperLane * */
+    GArray *chosen;   /* guint: the policy's lane, by step */
+    guint64 steps, executed, rows;
+} PaperSeries;
+
+typedef struct PaperMeasure {
+    const char *name; /* of its files */
+    const PaperExperiment *experiment;
+    const char *policy; /* NULL = paper-v1 */
+    guint64 execute;    /* steps, spread evenly; 0 = count alone, G_MAXUINT64 = all */
+    gint check_every;   /* executed steps; 1 = all */
+    gint layers;        /* executed on one plan; 1 */
+    gboolean graphs;    /* cuda */
+    GPtrArray *lanes;   /* PaperLane *, from paper_lane_add(); taken over */
+} PaperMeasure;
+
+GPtrArray *paper_lanes_new(void);
+void paper_lane_add(GPtrArray *lanes, const char *name, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+/* The peers that are built, where the backend is a GPU's. */
+void paper_lanes_add_peers(GPtrArray *lanes, const PaperRun *run);
+/* NULL + error. An output outside the tolerance is counted in run->wrong, and is no error here. */
+PaperSeries *paper_measure(PaperRun *run, const PaperMeasure *measure, GError **error);
+void paper_series_free(PaperSeries *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PaperSeries, paper_series_free)
+
+/* Mean over the values that are not NaN; NaN where there is none. */
+double paper_mean(const GArray *values);
+/* Sample deviation of those; NaN below two. */
+double paper_deviation(const GArray *values);
+/* 95 % interval of the mean by bootstrap (1000 resamples, seeded); NaN below three values. */
+void paper_interval(const GArray *values, double *ret_low, double *ret_high);
+
+/* A CSV line: fields in order, then paper_csv_end(). Reals: `decimals`, NaN = empty. */
+typedef struct PaperCsv {
+    OutFile *out;
+    gboolean begun; /* the line in hand */
+} PaperCsv;
+gboolean paper_csv_open(PaperCsv *csv, const PaperRun *run, const char *file, const char *header,
+                        GError **error);
+void paper_csv_text(PaperCsv *csv, const char *text);
+void paper_csv_int(PaperCsv *csv, gint64 value);
+void paper_csv_real(PaperCsv *csv, double value, gint decimals);
+void paper_csv_end(PaperCsv *csv);
+/* Commits if `ok`, else leaves nothing. Returns ok and no error. */
+gboolean paper_csv_close(PaperCsv *csv, gboolean ok, GError **error);
+
+/* The tables. */
+gboolean paper_write_counters(PaperRun *run, GError **error);
+gboolean paper_write_main(PaperRun *run, GError **error);
+gboolean paper_write_studies(PaperRun *run, GError **error);
+/* All of it: tables, pictures, report. */
+gboolean paper_write_all(PaperRun *run, GError **error);
+
+#endif

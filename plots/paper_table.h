@@ -1,0 +1,23 @@
+/* A small table of `kvreplay paper --out`, whole in memory: fields by row and column name.
+ *
+ * Errors are INPUT errors that name file and line. A column that is not there reads as "" and NaN,
+ * so that pictures and page do not depend on columns that they can do without.
+ */
+#ifndef KV_PLOTS_PAPER_TABLE_H
+#define KV_PLOTS_PAPER_TABLE_H
+
+#include <glib.h>
+
+typedef struct PaperTable {
+    GPtrArray *names; /* char * */
+    GPtrArray *rows;  /* char ** */
+} PaperTable;
+PaperTable *paper_table_read(const char *folder, const char *file, GError **error);
+void paper_table_free(PaperTable *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PaperTable, paper_table_free)
+
+const char *paper_table_text(const PaperTable *self, guint row, const char *column);
+double paper_table_real(const PaperTable *self, guint row, const char *column); /* NaN = none */
+gboolean paper_table_is(const PaperTable *self, guint row, const char *column, const char *text);
+
+#endif

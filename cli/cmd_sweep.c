@@ -62,7 +62,14 @@ static gboolean check_axes(const SweepGrid *grid, const Scenario *scenario, GErr
     for (guint a = 0; a < grid->axes->len; a++)
         if (!grid_set(copy, g_array_index(grid->axes, SweepAxis, a).key, values[a], error))
             return FALSE;
-    return TRUE;
+    WorkloadConfig workload;
+    SimConfig sim;
+    gboolean ok = scenario_workload_config(copy, &workload, error);
+    workload_config_clear(&workload);
+    ok = ok && scenario_sim_config(copy, &sim, error);
+    if (ok)
+        sim_config_clear(&sim);
+    return ok;
 }
 
 static gboolean sweep(Scenario *scenario, SweepGrid *grid, SweepConfig *config, gboolean replay,

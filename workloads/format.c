@@ -71,16 +71,18 @@ static gboolean line_has_column(const char *line, gsize len, const char *name)
     return FALSE;
 }
 
-gboolean format_head_has_columns(const char *head, gsize size, const char *const *columns)
+int format_head_score(const char *head, gsize size, const char *const *columns, int sure)
 {
     if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
         head += 3, size -= 3;
     const char *end = memchr(head, '\n', size);
     gsize len = end != NULL ? (gsize)(end - head) : size;
-    for (guint i = 0; columns[i] != NULL; i++)
-        if (!line_has_column(head, len, columns[i]))
-            return FALSE;
-    return TRUE;
+    guint found = 0, n = 0;
+    for (; columns[n] != NULL; n++)
+        found += line_has_column(head, len, columns[n]);
+    if (found == n)
+        return sure;
+    return found + 1 == n && n >= 3 ? FORMAT_ONE_COLUMN_SHORT : 0;
 }
 
 guint32 format_class(GPtrArray *classes, const char *name, gsize len)
@@ -123,7 +125,7 @@ static const char *look_alike(const char *head, gsize size)
     if (size >= 2 && memcmp(head, "PK", 2) == 0)
         return "a zip archive; unpack it first";
     if (memchr(head, '\0', size) != NULL)
-        return "binary data";
+        return "a NUL byte: binary data, expected text";
     if (format_first_char(head, size) == '<')
         return "an HTML or XML page and not a log";
     return NULL;
@@ -138,7 +140,11 @@ static gboolean look(Input *input, const char **ret_head, gsize *ret_size, GErro
     const char *alike = look_alike(text, *ret_size);
     if (alike == NULL)
         return TRUE;
-    g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:1: %s", input_name(input), alike);
+    const char *nul = memchr(*ret_head, '\0', *ret_size);
+    guint line = 1; /* of the NUL byte, where that is what is wrong */
+    for (const char *p = *ret_head; nul != NULL && p < nul; p++)
+        line += *p == '\n';
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:%u: %s", input_name(input), line, alike);
     return FALSE;
 }
 

@@ -96,8 +96,10 @@ const FormatOps *format_mapped(Input *input, GError **error);
 /* Index of the class named [name, name+len), added if it is new. Few classes: a walk. */
 guint32 format_class(GPtrArray *classes, const char *name, gsize len);
 
-/* For probes: does the first line of a comma-separated head have all these columns (NULL-ended)? */
-gboolean format_head_has_columns(const char *head, gsize size, const char *const *columns);
+/* For probes of CSV formats: `sure` when the first line has all these columns; a small score when
+ * just one of three or more is missing, so that the reader is opened and names the column. */
+#define FORMAT_ONE_COLUMN_SHORT 5
+int format_head_score(const char *head, gsize size, const char *const *columns, int sure);
 /* ... does the first line (or the head) hold all these texts? */
 gboolean format_line_has(const char *head, gsize size, const char *const *texts);
 gboolean format_head_has(const char *head, gsize size, const char *const *texts);

@@ -21,7 +21,7 @@ typedef struct AzureReader {
 static int azure_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens", NULL};
-    return format_head_has_columns(head, size, columns) ? 95 : 0;
+    return format_head_score(head, size, columns, 95);
 }
 
 static void azure_free(FormatReader *base)

@@ -33,7 +33,7 @@ static int blis_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"arrival_time_us", "send_time_us", "input_tokens",
                                           "output_tokens", NULL};
-    return format_head_has_columns(head, size, columns) ? 90 : 0;
+    return format_head_score(head, size, columns, 90);
 }
 
 static void blis_free(FormatReader *base)

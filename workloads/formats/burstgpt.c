@@ -28,7 +28,7 @@ typedef struct BurstReader {
 static int burst_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"Timestamp", "Request tokens", "Response tokens", NULL};
-    return format_head_has_columns(head, size, columns) ? 95 : 0;
+    return format_head_score(head, size, columns, 95);
 }
 
 static void burst_free(FormatReader *base)

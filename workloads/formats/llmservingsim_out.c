@@ -21,7 +21,7 @@ static int out_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"instance id", "request id", "arrival",
                                           "end_time",    "TTFT",       NULL};
-    return format_head_has_columns(head, size, columns) ? 95 : 0;
+    return format_head_score(head, size, columns, 95);
 }
 
 static void out_free(FormatReader *base)

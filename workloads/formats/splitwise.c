@@ -18,7 +18,7 @@ typedef struct SplitReader {
 static int split_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"arrival_timestamp", "prompt_size", "token_size", NULL};
-    return format_head_has_columns(head, size, columns) ? 95 : 0;
+    return format_head_score(head, size, columns, 95);
 }
 
 static void split_free(FormatReader *base)

@@ -182,7 +182,7 @@ static int replay_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"session_id", "round_idx", "prefix_len", "input_len",
                                           NULL};
-    return format_head_has_columns(head, size, columns) ? 95 : 0;
+    return format_head_score(head, size, columns, 95);
 }
 
 static FormatReader *replay_open(Input *input, const FormatArgs *args, GError **error)

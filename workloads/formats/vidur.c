@@ -20,7 +20,7 @@ typedef struct VidurReader {
 static int vidur_probe(const char *head, gsize size)
 {
     static const char *const columns[] = {"num_prefill_tokens", "num_decode_tokens", NULL};
-    return format_head_has_columns(head, size, columns) ? 95 : 0;
+    return format_head_score(head, size, columns, 95);
 }
 
 static void vidur_free(FormatReader *base)

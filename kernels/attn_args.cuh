@@ -36,6 +36,7 @@ struct StreamArgs {
         min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
     int merge_kind;
     int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */
+    int rounds; /* the warps of a CTA wait for one another every so many tiles each; 0 = never */
     uint32_t delay_seed; /* tests: random waits before global protocol steps; 0 = none */
 };
 
@@ -72,7 +73,8 @@ __host__ __device__ constexpr int plan_bytes(int rows)
 }
 
 struct Smem {
-    uint32_t ring; /* this warp's */
+    uint32_t ring;   /* this warp's */
+    uint64_t policy; /* of K and V in L2 */
     float *merge;
     int *
         units; /* [rows + 1] units of the rows before: kv_heads x (tiles + c0) each, 0 when empty */

@@ -18,13 +18,16 @@ static const void *stream_kernel(const AttnShape &shape)
     return table[d][shape.dtype == ATTN_BF16](attn_group(&shape) > 8);
 }
 
+/* SMALL is `persistent` for batches too small to fill many CTAs: fewer, wider ones. */
+enum { PERSISTENT = 0, TASKS = 1, SMALL = 2, MODES = 3 };
+
 struct AttnCuda {
     AttnCudaConfig config;
     int sms, smem_block, smem_sm, regs_sm;
     const void *stream_fn, *merge_fn;
-    AttnCudaTuning tuning[2]; /* persistent, tasks */
-    int smem[2];
-    float *slots[2];
+    AttnCudaTuning tuning[MODES];
+    int smem[MODES];
+    float *slots[2]; /* persistent, tasks */
     int64_t n_slots[2];
     uint32_t *counters;
     int64_t n_counters;
@@ -33,8 +36,6 @@ struct AttnCuda {
     cudaEvent_t uploaded;
     int64_t bytes;
 };
-
-enum { PERSISTENT = 0, TASKS = 1 };
 
 static AttnStatus fail(AttnCudaError *error, AttnStatus status, const char *what, const char *why)
 {
@@ -62,7 +63,7 @@ static AttnStatus check(cudaError_t e, AttnCudaError *error, const char *what)
 static int smem_need(const AttnCuda *self, int mode, const AttnCudaTuning *t)
 {
     const int d = self->config.shape.head_dim, group = attn_group(&self->config.shape);
-    const int rows = mode == PERSISTENT ? self->config.max_rows : 0;
+    const int rows = mode != TASKS ? self->config.max_rows : 0;
     return t->warps * t->stages * 64 * d + merge_bytes(group, d, t->warps, t->buffers) +
            plan_bytes(rows);
 }
@@ -77,18 +78,18 @@ static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
  * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
 static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
 {
-    static const AttnCudaTuning lists[2][12] = {
-        {{8, 3, 2, 1},
-         {8, 4, 1, 2},
-         {8, 3, 1, 2},
+    static const AttnCudaTuning lists[MODES][12] = {
+        {{4, 4, 2, 1},
+         {4, 3, 2, 1},
+         {4, 2, 2, 2},
+         {4, 2, 2, 1},
          {8, 2, 1, 2},
          {8, 2, 1, 1},
-         {4, 4, 1, 2},
-         {4, 3, 1, 2},
          {4, 2, 1, 2},
          {4, 2, 1, 1},
          {2, 2, 1, 2},
          {2, 2, 1, 1},
+         {1, 2, 1, 1},
          {1, 2, 1, 1}},
         {{4, 4, 2, 1},
          {4, 3, 2, 1},
@@ -102,10 +103,22 @@ static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
          {1, 3, 1, 1},
          {1, 2, 1, 1},
          {1, 2, 1, 1}},
+        {{8, 4, 1, 2},
+         {8, 3, 1, 2},
+         {8, 2, 1, 2},
+         {8, 2, 1, 1},
+         {4, 4, 1, 2},
+         {4, 3, 1, 2},
+         {4, 2, 1, 2},
+         {4, 2, 1, 1},
+         {2, 2, 1, 2},
+         {2, 2, 1, 1},
+         {1, 2, 1, 1},
+         {1, 2, 1, 1}},
     };
     const int tile = 64 * self->config.shape.head_dim;
     const int most = 131072; /* more bytes in flight buy nothing */
-    AttnCudaTuning best = {1, 2, 1, 1};
+    AttnCudaTuning best = {1, 2, 1, 1, -1};
     for (int i = 0; i < 12; ++i) {
         AttnCudaTuning t = lists[mode][i];
         if (asked->warps)
@@ -114,6 +127,7 @@ static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
             t.stages = asked->stages;
         if (asked->ctas_per_sm)
             t.ctas_per_sm = asked->ctas_per_sm;
+        t.rounds = asked->rounds ? asked->rounds : mode == TASKS ? -1 : 4;
         if (asked->buffers)
             t.buffers = asked->buffers;
         if (self->config.sms)
@@ -160,7 +174,10 @@ static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
 {
     const AttnCudaConfig *c = &self->config;
     const int64_t slot = 4 * slot_floats(attn_group(&c->shape), c->shape.head_dim);
-    self->n_slots[PERSISTENT] = 2 * (int64_t)self->sms * self->tuning[PERSISTENT].ctas_per_sm;
+    const int most = self->tuning[PERSISTENT].ctas_per_sm > self->tuning[SMALL].ctas_per_sm
+                         ? self->tuning[PERSISTENT].ctas_per_sm
+                         : self->tuning[SMALL].ctas_per_sm;
+    self->n_slots[PERSISTENT] = 2 * (int64_t)self->sms * most;
     self->n_slots[TASKS] = c->max_slots;
     self->max_merges = c->max_tasks ? (int64_t)c->max_rows * c->shape.kv_heads : 0;
     self->n_counters = self->n_slots[PERSISTENT] + self->max_merges;
@@ -193,7 +210,10 @@ static AttnStatus setup(AttnCuda *self, AttnCudaError *error)
     self->merge_fn = merge_kernel(c->shape);
     choose(self, PERSISTENT, &c->persistent);
     choose(self, TASKS, &c->tasks);
-    const int smem = self->smem[0] > self->smem[1] ? self->smem[0] : self->smem[1];
+    choose(self, SMALL, &c->persistent);
+    int smem = 0;
+    for (int mode = 0; mode < MODES; ++mode)
+        smem = self->smem[mode] > smem ? self->smem[mode] : smem;
     if (smem > self->smem_block) {
         char why[128];
         snprintf(why, sizeof why, "%d bytes needed for %d rows, the device allows %d a block", smem,
@@ -254,6 +274,15 @@ static int mode_of(AttnRoute route)
 int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route)
 {
     return self->sms * self->tuning[mode_of(route)].ctas_per_sm;
+}
+
+int32_t attn_cuda_workers_for(const AttnCuda *self, AttnRoute route, int64_t tokens)
+{
+    const AttnShape *s = &self->config.shape;
+    const int64_t bytes = tokens * s->kv_heads * s->head_dim * 4;
+    if (route != ATTN_PERSISTENT || bytes >= (int64_t)self->sms * 384 * 1024)
+        return attn_cuda_workers(self, route);
+    return self->sms * self->tuning[SMALL].ctas_per_sm;
 }
 
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route)
@@ -323,13 +352,14 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     a.lens = batch->lens, a.table = batch->table, a.offset = batch->offset;
     a.q = batch->q, a.out = batch->out;
     a.scale_log2 = batch->scale * 1.44269504088896341f;
-    a.slots = self->slots[mode];
-    a.counters = self->counters + (mode == PERSISTENT ? 0 : self->n_slots[PERSISTENT]);
+    a.slots = self->slots[mode == TASKS];
+    a.counters = self->counters + (mode == TASKS ? self->n_slots[PERSISTENT] : 0);
     const AttnPlanConfig *p = &plan->config;
     a.c0 = p->c0_tiles;
     a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
     a.merge_kind = c->merge == ATTN_CUDA_MERGE_OWNER ? MERGE_OWNER : MERGE_LAST_ARRIVER;
     a.stages = self->tuning[mode].stages, a.buffers = self->tuning[mode].buffers;
+    a.rounds = self->tuning[mode].rounds;
     a.delay_seed = c->delay_seed;
     return a;
 }
@@ -346,12 +376,13 @@ static AttnStatus launch(const void *fn, int grid, int threads, int smem, void *
 static AttnStatus run_persistent(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
                                  const AttnPlan *plan, void *stream, AttnCudaError *error)
 {
-    const int most = attn_cuda_workers(self, ATTN_PERSISTENT);
-    if (plan->config.workers > most || plan->config.tile != TILE)
+    const int workers = plan->config.workers;
+    const int mode = workers <= self->sms * self->tuning[SMALL].ctas_per_sm ? SMALL : PERSISTENT;
+    if (workers > self->sms * self->tuning[mode].ctas_per_sm || plan->config.tile != TILE)
         return fail(error, ATTN_CAPACITY, "plan", "more workers than fit, or not tiles of 16");
-    StreamArgs a = stream_args(self, PERSISTENT, pool, batch, plan);
-    return launch(self->stream_fn, plan->config.workers, 32 * self->tuning[PERSISTENT].warps,
-                  self->smem[PERSISTENT], &a, stream, error);
+    StreamArgs a = stream_args(self, mode, pool, batch, plan);
+    return launch(self->stream_fn, workers, 32 * self->tuning[mode].warps, self->smem[mode], &a,
+                  stream, error);
 }
 
 static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,

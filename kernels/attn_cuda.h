@@ -40,6 +40,7 @@ typedef struct AttnCudaTuning {
     int32_t stages;      /* tiles a warp holds, 2..4 */
     int32_t ctas_per_sm; /* persistent grid = SMs x this */
     int32_t buffers;     /* merge buffers, 1..2 */
+    int32_t rounds;      /* tiles a warp takes between waiting for the others; -1 = never */
 } AttnCudaTuning;
 
 typedef struct AttnCudaConfig {
@@ -59,6 +60,9 @@ void attn_cuda_free(AttnCuda *self);
 
 /* CTAs that run at once: what a plan for `route` should be told as `workers`. */
 int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route);
+/* The same for a batch of so many tokens in all: `persistent` takes fewer and wider CTAs where
+ * there is little to read, because their merge is shorter. */
+int32_t attn_cuda_workers_for(const AttnCuda *self, AttnRoute route, int64_t tokens);
 /* What was chosen, for the record. */
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route);
 int64_t attn_cuda_workspace_bytes(const AttnCuda *self);

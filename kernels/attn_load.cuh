@@ -53,7 +53,8 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
 
 /* Copies one tile into the stage at `dst` (already with this lane's place). */
 template <int D>
-__device__ __forceinline__ void load_tile(const StreamArgs &a, const Loader &ld, uint32_t dst)
+__device__ __forceinline__ void load_tile(const StreamArgs &a, uint64_t policy, const Loader &ld,
+                                          uint32_t dst)
 {
     using G = Geometry<D>;
     const int lane = threadIdx.x & 31, mine = lane / G::CHUNKS, chunk = 16 * (lane % G::CHUNKS);
@@ -68,8 +69,8 @@ __device__ __forceinline__ void load_tile(const StreamArgs &a, const Loader &ld,
         for (int j = 0; j < G::COPIES; ++j) {
             const uint32_t to = (dst ^ (((j * G::ROWS_PER) & 7) << 4)) + j * 512;
             const int bytes = j * G::ROWS_PER + mine < valid ? 16 : 0;
-            cp_async16(to, k + j * G::ROWS_PER * a.token_bytes, bytes);
-            cp_async16(to + G::HALF, v + j * G::ROWS_PER * a.token_bytes, bytes);
+            cp_async16(to, k + j * G::ROWS_PER * a.token_bytes, bytes, policy);
+            cp_async16(to + G::HALF, v + j * G::ROWS_PER * a.token_bytes, bytes, policy);
         }
     } else {
         const int sub_shift = 4 - a.page_shift, mask = (1 << a.page_shift) - 1;
@@ -82,8 +83,8 @@ __device__ __forceinline__ void load_tile(const StreamArgs &a, const Loader &ld,
                                (row & mask) * a.token_bytes + chunk;
             const uint32_t to = (dst ^ (((j * G::ROWS_PER) & 7) << 4)) + j * 512;
             const int bytes = row < (where >> 24) ? 16 : 0;
-            cp_async16(to, a.k + at, bytes);
-            cp_async16(to + G::HALF, a.v + at, bytes);
+            cp_async16(to, a.k + at, bytes, policy);
+            cp_async16(to + G::HALF, a.v + at, bytes, policy);
         }
     }
 }
@@ -97,7 +98,7 @@ __device__ __forceinline__ void load_next(const StreamArgs &a, const Smem &sm, c
     if (ld.next < range.g1) {
         const int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
         const int mine = lane / G::CHUNKS, c = lane % G::CHUNKS;
-        load_tile<D>(a, ld, stage + mine * G::ROW + ((c ^ mine) << 4));
+        load_tile<D>(a, sm.policy, ld, stage + mine * G::ROW + ((c ^ mine) << 4));
         ld.next += warps;
         const int batch = 32 >> max(0, 4 - a.page_shift);
         if (++ld.slot == batch) {

@@ -75,23 +75,31 @@ __device__ __forceinline__ int row_of_tile(const Smem &sm, int g, int lo, int hi
     return lo;
 }
 
-/* Tiles before unit x: the first c0 units of a (row, head) hold none. */
-__device__ __forceinline__ int tiles_before_unit(const StreamArgs &a, const Smem &sm, int x)
+/* The last row that begins at or before unit x; `rows` when x is the end. All lanes, 32 rows a
+ * look. */
+__device__ __forceinline__ int row_of_unit(const Smem &sm, int rows, int x)
 {
-    int lo = 0, hi = a.rows;
+    const int lane = threadIdx.x & 31;
+    int lo = 0, n = rows + 1;
 #pragma unroll 1
-    while (lo < hi) { /* the last row that begins at or before x; `rows` when x is the end */
-        const int mid = (lo + hi + 1) >> 1;
-        if (sm.units[mid] <= x)
-            lo = mid;
-        else
-            hi = mid - 1;
+    while (n > 1) {
+        const int step = (n + 31) >> 5, at = lane * step;
+        const bool before = at < n && sm.units[lo + at] <= x;
+        const int k = (__popc(__ballot_sync(~0u, before)) - 1) * step;
+        lo += k, n = min(step, n - k);
     }
-    if (lo == a.rows)
-        return sm.tiles[lo];
-    const int tiles = (sm.len[lo] + TILE - 1) / TILE, unit = tiles + a.c0;
-    const int y = x - sm.units[lo], head = y / unit;
-    return sm.tiles[lo] + head * tiles + max(0, y - head * unit - a.c0);
+    return lo;
+}
+
+/* Tiles before unit x of `row`: the first c0 units of a (row, head) hold none. */
+__device__ __forceinline__ int tiles_before_unit(const StreamArgs &a, const Smem &sm, int row,
+                                                 int x)
+{
+    if (row == a.rows)
+        return sm.tiles[row];
+    const int tiles = (sm.len[row] + TILE - 1) / TILE, unit = tiles + a.c0;
+    const int y = x - sm.units[row], head = y / unit;
+    return sm.tiles[row] + head * tiles + max(0, y - head * unit - a.c0);
 }
 
 __device__ __forceinline__ int first_unit(const Range &r, int cta)
@@ -110,20 +118,23 @@ __device__ __forceinline__ int cta_of_unit(const Range &r, int x)
  * CTAs started before it. */
 __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
 {
-    Range r;
-    const int units = sm.units[a.rows], lane = threadIdx.x & 31;
-    r.ctas = min((int)gridDim.x, max(1, units / a.min_units));
-    r.cta = gridDim.x - 1 - blockIdx.x;
+    Range r = {};
+    const int units = sm.units[a.rows], grid = gridDim.x, lane = threadIdx.x & 31;
+    r.ctas = units >= grid * a.min_units ? grid : max(1, units / a.min_units);
+    r.cta = grid - 1 - blockIdx.x;
     r.share = units / r.ctas;
     r.extra = units - r.share * r.ctas;
-    int g = 0;
-    if (r.cta < r.ctas)
-        g = tiles_before_unit(a, sm, first_unit(r, r.cta + (lane & 1)));
+    if (r.cta >= r.ctas)
+        return r;
+    const int x0 = first_unit(r, r.cta), x1 = first_unit(r, r.cta + 1);
+    const int row0 = row_of_unit(sm, a.rows, x0), row1 = row_of_unit(sm, a.rows, x1);
+    const int g = tiles_before_unit(a, sm, lane & 1 ? row1 : row0, lane & 1 ? x1 : x0);
     r.g0 = __shfl_sync(~0u, g, 0);
     r.g1 = __shfl_sync(~0u, g, 1);
-    const int row = row_of_tile(sm, (lane & 1) ? r.g1 - 1 : r.g0, 0, a.rows - 1);
-    r.row_lo = __shfl_sync(~0u, row, 0);
-    r.row_hi = __shfl_sync(~0u, row, 1);
+    r.row_lo = row0, r.row_hi = min(row1, a.rows - 1);
+#pragma unroll 1
+    while (r.row_hi > row0 && sm.tiles[r.row_hi] >= r.g1)
+        --r.row_hi;
     return r;
 }
 

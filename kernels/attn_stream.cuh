@@ -159,13 +159,19 @@ __device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, cons
 template <typename T, int D, int NT>
 __device__ __forceinline__ void run_piece(const StreamArgs &a, const Smem &sm, const Range &range,
                                           const StreamTask &task, const Piece &piece, Loader &ld,
-                                          int &mine, int &at, Accumulator<D, NT> &acc)
+                                          int &mine, int &at, int &until, Accumulator<D, NT> &acc)
 {
     using G = Geometry<D>;
     const int warps = blockDim.x >> 5;
 #pragma unroll 1
     for (; mine < piece.end; mine += warps) {
         const uint32_t stage = sm.ring + at * G::STAGE;
+        if (--until == 0) { /* the same tile number in all warps */
+            const int base = mine - (int)(threadIdx.x >> 5);
+            until = a.rounds;
+            if (base >= piece.first && base + warps <= piece.end)
+                __syncthreads();
+        }
         wait_stage(a.stages);
         tile_consume<T, D, NT>(a, acc, stage, piece.len - (mine - piece.begin) * TILE);
         __syncwarp();
@@ -262,7 +268,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
                                           const StreamTask &task)
 {
     Loader ld = {range.g0 + (int)(threadIdx.x >> 5), 0, 0, 0, 0, 0};
-    int mine = ld.next, at = 0, buffer = 0;
+    int mine = ld.next, at = 0, buffer = 0, until = a.rounds;
     fill_ring<D>(a, sm, range, task, ld);
     Piece p = first_piece(a, sm, range, task);
     const bool wait = !a.tasks && a.merge_kind == MERGE_OWNER;
@@ -276,7 +282,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
         T *out = static_cast<T *>(a.out) + (int64_t)p.cut.pair * a.group * D;
         if (p.end < range.g1)
             prefetch_queries<D>(a, p.cut.pair + 1);
-        run_piece<T, D, NT>(a, sm, range, task, p, ld, mine, at, acc);
+        run_piece<T, D, NT>(a, sm, range, task, p, ld, mine, at, until, acc);
         finish_piece<T, D, NT>(a, sm, p, out, acc, buffer);
         if (p.end >= range.g1)
             break;
@@ -304,6 +310,7 @@ __global__ void __launch_bounds__(32 * MAX_WARPS, 1)
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int ring = a.stages * Geometry<D>::STAGE;
     Smem sm;
+    sm.policy = evict_first_policy();
     sm.ring = smem_address(smem) + warp * ring;
     sm.merge = reinterpret_cast<float *>(smem + warps * ring);
     sm.scan =

@@ -70,8 +70,9 @@ typedef struct BackendOps {
     gint default_repeats;
     /* CTAs (or threads) that run at once, for balanced splits; 0 = take the device profile's. */
     gint (*workers)(Backend *self);
-    /* The same for one built-in route, where routes run with other CTAs; NULL = `workers`. */
-    gint (*route_workers)(Backend *self, const Route *route);
+    /* The same for one built-in route and a batch of so many tokens in all (0 = a large one), where
+     * routes run with other CTAs; NULL = `workers`. */
+    gint (*route_workers)(Backend *self, const Route *route, gint64 tokens);
     /* `persistent` is planned on the device: execute() looks at plan->config and plan->counts
      * alone, and the host need not build the task list. */
     gboolean plans_persistent;

@@ -287,9 +287,10 @@ static gint backend_cuda_workers(Backend *base)
     return attn_cuda_workers(((CudaBackend *)base)->cuda, ATTN_PERSISTENT);
 }
 
-static gint backend_cuda_route_workers(Backend *base, const Route *route)
+static gint backend_cuda_route_workers(Backend *base, const Route *route, gint64 tokens)
 {
-    return attn_cuda_workers(((CudaBackend *)base)->cuda, route->ops->builtin);
+    return attn_cuda_workers_for(((CudaBackend *)base)->cuda, route->ops->builtin,
+                                 tokens > 0 ? tokens : G_MAXINT32);
 }
 
 /* A streaming read of up to 2 GB of the pool, the median of seven, less the fixed part of a short

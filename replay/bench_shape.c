@@ -110,7 +110,7 @@ static void add_lane(Bench *self, const PluginChoice *choice)
     attn_plan_init(&lane->plan);
     const gboolean builtin = lane->route.ops->kind == ROUTE_BUILTIN;
     const gint workers = builtin && self->ops->route_workers != NULL
-                             ? self->ops->route_workers(self->backend, &lane->route)
+                             ? self->ops->route_workers(self->backend, &lane->route, 0)
                              : self->workers;
     if (builtin)
         route_plan_config(&lane->plan_config, &lane->route, &self->config->splits, &self->shape,

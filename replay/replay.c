@@ -19,7 +19,8 @@ typedef struct Lane { /* one candidate route through the run */
     AttnPlan plan;
     RouteTotals *totals;
     Execution execution;
-    gboolean executed; /* in the step in hand */
+    gboolean own_workers; /* the backend says how many, step by step */
+    gboolean executed;    /* in the step in hand */
 } Lane;
 
 typedef struct Replay {
@@ -169,11 +170,10 @@ static gboolean add_lane(Replay *self, const PluginChoice *choice, const GPtrArr
         return TRUE;
     }
     lane->totals = totals;
-    const gboolean own = self->ops->route_workers != NULL && self->config->workers <= 0 &&
-                         lane->route.ops->kind == ROUTE_BUILTIN;
+    lane->own_workers = self->ops->route_workers != NULL && self->config->workers <= 0 &&
+                        lane->route.ops->kind == ROUTE_BUILTIN;
     route_plan_config(&lane->plan_config, &lane->route, &self->config->splits,
-                      &self->backend_config.shape,
-                      own ? self->ops->route_workers(self->backend, &lane->route) : r->workers);
+                      &self->backend_config.shape, r->workers);
     attn_plan_init(&lane->plan);
     self->candidate[self->n] = (Candidate){.route = &lane->route, .measured_us = (double)NAN};
     self->n++;
@@ -322,6 +322,9 @@ static gboolean count_lane(Replay *self, guint i, GError **error)
     AttnCounts *counts = &self->candidate[i].counts;
     self->candidate[i].measured_us = (double)NAN;
     lane->executed = FALSE;
+    if (lane->own_workers)
+        lane->plan_config.workers = self->ops->route_workers(
+            self->backend, &lane->route, MAX((gint64)self->features.sum_length, 1));
     if (attn_plan_count(counts, &lane->plan_config, &self->backend_config.shape,
                         (int32_t)self->features.rows, self->features.lens) != ATTN_OK)
         return no_memory(error);

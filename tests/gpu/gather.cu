@@ -14,6 +14,7 @@ static __global__ void __launch_bounds__(256, 1) gather(const __grid_constant__ 
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int ring = a.stages * Geometry<128>::STAGE;
     Smem sm = {};
+    sm.policy = evict_first_policy();
     sm.ring = smem_address(smem) + warp * ring;
     sm.scan = reinterpret_cast<int *>(smem + warps * ring);
     sm.units = sm.scan + 32;
@@ -48,7 +49,7 @@ void gather_run(const AttnCuda *cuda, const AttnPool *pool, const AttnBatch *bat
     a.rows = batch->rows, a.kv_heads = shape->kv_heads, a.group = attn_group(shape);
     a.lens = batch->lens, a.table = batch->table, a.offset = batch->offset;
     a.c0 = plan->config.c0_tiles, a.min_units = 4;
-    a.stages = t.stages;
+    a.stages = t.stages, a.rounds = -1;
     const int smem = t.warps * t.stages * Geometry<128>::STAGE + plan_bytes(batch->rows);
     CUDA(cudaFuncSetAttribute(gather, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
     gather<<<plan->config.workers, 32 * t.warps, smem, (cudaStream_t)stream>>>(a);

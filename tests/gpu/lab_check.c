@@ -119,7 +119,8 @@ static void check_shape(const AttnShape *s, Random *random, bool split, Totals *
             if (merge == ATTN_CUDA_MERGE_OWNER && r != ATTN_PERSISTENT)
                 continue;
             AttnPlanConfig pc;
-            attn_plan_config_init(&pc, r, attn_cuda_workers(cuda, r));
+            attn_plan_config_init(
+                &pc, r, attn_cuda_workers_for(cuda, r, random_below(random, 2) ? 0 : 1 << 30));
             pc.min_tokens = 16;
             if (split && r != ATTN_PERSISTENT)
                 pc.rule = ATTN_SPLITS_FIXED, pc.s = 5;

@@ -287,7 +287,10 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     AttnPlan plan;
     AttnPlanConfig pc;
     attn_plan_init(&plan);
-    attn_plan_config_init(&pc, route, attn_cuda_workers(cuda, route));
+    int64_t tokens = 0;
+    for (int r = 0; r < b->rows; r++)
+        tokens += b->lens[r];
+    attn_plan_config_init(&pc, route, attn_cuda_workers_for(cuda, route, tokens));
     pc.c0_tiles = pc.c0_tiles * 128 / b->shape.head_dim;
     if (attn_plan_build(&plan, &pc, &b->shape, b->rows, b->lens) != ATTN_OK)
         lab_fail(__FILE__, __LINE__, "plan");
@@ -306,10 +309,10 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     time_host(&j, &pc, &l);
     const AttnCudaTuning t = attn_cuda_tuning(cuda, route);
     const double floor = 5 + b->kv_bytes / lab->rate;
-    printf("%-15s %-15s %dx%dx%d %8.1f MB floor %7.1f event %7.1f (%.2f, %+5.1f) graph %7.1f plan "
+    printf("%-15s %-15s %dx%d %3d %8.1f MB floor %7.1f event %7.1f (%.2f, %+5.1f) graph %7.1f plan "
            "%5.1f "
            "wall %6.1f err %.2g%s\n",
-           c->name, label, t.warps, t.stages, t.ctas_per_sm, b->kv_bytes * 1e-6, floor, l.kernel,
+           c->name, label, t.warps, t.stages, pc.workers, b->kv_bytes * 1e-6, floor, l.kernel,
            l.kernel / floor, l.kernel - floor, l.graph, l.plan, l.wall, l.errors.max_abs,
            l.errors.bad ? " WRONG" : "");
     write_line(lab, c, b, label, &l);
@@ -357,11 +360,11 @@ static void time_cell(Lab *lab, const Cell *c)
              p = strchr(p, ',')) {
             char label[64];
             p += *p == ',';
-            if (sscanf(p, "%dx%dx%dx%d", &tune.warps, &tune.stages, &tune.ctas_per_sm,
-                       &tune.buffers) < 3)
+            if (sscanf(p, "%dx%dx%dx%dx%d", &tune.warps, &tune.stages, &tune.ctas_per_sm,
+                       &tune.buffers, &tune.rounds) < 3)
                 break;
-            snprintf(label, sizeof label, "%.4s-%dx%dx%dx%d", attn_route_name(r), tune.warps,
-                     tune.stages, tune.ctas_per_sm, tune.buffers);
+            snprintf(label, sizeof label, "%.4s-%dx%dx%dx%dx%d", attn_route_name(r), tune.warps,
+                     tune.stages, tune.ctas_per_sm, tune.buffers, tune.rounds);
             time_route(lab, c, b, want, r, &tune, label);
         }
     }

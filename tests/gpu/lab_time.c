@@ -157,7 +157,7 @@ static void cell_lens(const Cell *c, int *lens, Random *r)
 }
 
 typedef struct Line {
-    double kernel, graph, plan, wall;
+    double kernel, graph, plan, wall, host; /* host: plan, upload and launches, not waiting */
     int launches;
     int64_t merge_bytes;
     Errors errors;
@@ -246,7 +246,7 @@ static double time_graph(Job *j)
 /* Host: plan and upload; then all of it, synchronised. */
 static void time_host(Job *j, const AttnPlanConfig *pc, Line *l)
 {
-    double plan[21], wall[21];
+    double plan[21], wall[21], host[21];
     for (int r = 0; r < 21; r++) {
         CUDA(cudaStreamSynchronize(j->lab->stream));
         const double t0 = now_us();
@@ -255,10 +255,11 @@ static void time_host(Job *j, const AttnPlanConfig *pc, Line *l)
         OK(attn_cuda_upload(j->cuda, j->plan, j->lab->stream, NULL, &lab_error));
         const double t1 = now_us();
         job_launch(j, r);
+        host[r] = now_us() - t0;
         CUDA(cudaStreamSynchronize(j->lab->stream));
         plan[r] = t1 - t0, wall[r] = now_us() - t0;
     }
-    l->plan = median(plan, 21), l->wall = median(wall, 21);
+    l->plan = median(plan, 21), l->wall = median(wall, 21), l->host = median(host, 21);
 }
 
 static bool listed(const char *list, const char *name)
@@ -310,10 +311,9 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     const AttnCudaTuning t = attn_cuda_tuning(cuda, route);
     const double floor = 5 + b->kv_bytes / lab->rate;
     printf("%-15s %-15s %dx%d %3d %8.1f MB floor %7.1f event %7.1f (%.2f, %+5.1f) graph %7.1f plan "
-           "%5.1f "
-           "wall %6.1f err %.2g%s\n",
+           "%5.1f host %5.1f wall %6.1f err %.2g%s\n",
            c->name, label, t.warps, t.stages, pc.workers, b->kv_bytes * 1e-6, floor, l.kernel,
-           l.kernel / floor, l.kernel - floor, l.graph, l.plan, l.wall, l.errors.max_abs,
+           l.kernel / floor, l.kernel - floor, l.graph, l.plan, l.host, l.wall, l.errors.max_abs,
            l.errors.bad ? " WRONG" : "");
     write_line(lab, c, b, label, &l);
     if (route == ATTN_PERSISTENT && c->head_dim == 128 && tune->warps == 0 && lab->sms == 0) {

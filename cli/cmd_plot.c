@@ -35,17 +35,23 @@ gboolean cmd_plot(const Invocation *inv, int argc, char **argv, GError **error)
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "name the output folder of a run");
         return FALSE;
     }
-    if (out == NULL)
-        out = g_build_filename(argv[1], "plots", NULL);
+    if (out == NULL) /* beside a lone CSV, inside a run's folder */
+        out = g_file_test(argv[1], G_FILE_TEST_IS_DIR) ? g_build_filename(argv[1], "plots", NULL)
+                                                       : g_strconcat(argv[1], ".plots", NULL);
+    argv[argc] = NULL;
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
+    g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
     PlotRequest request = {.runs = (const char *const *)argv + 1,
                            .out = out,
                            .only = only,
                            .terminal = terminal,
-                           .scripts_only = scripts};
+                           .scripts_only = scripts,
+                           .notes = notes};
     g_autoptr(GPtrArray) made = g_ptr_array_new_with_free_func(g_free);
     if (!plots_draw(&request, made, progress, error))
         return FALSE;
+    for (guint i = 0; !quiet && i < notes->len; i++)
+        g_printerr("%s\n", (const char *)g_ptr_array_index(notes, i));
     if (!terminal)
         for (guint i = 0; i < made->len; i++)
             g_print("%s/%s\n", out, (const char *)g_ptr_array_index(made, i));

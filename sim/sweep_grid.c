@@ -25,7 +25,8 @@ void sweep_grid_clear(SweepGrid *grid)
     grid->axes = NULL;
 }
 
-/* "A..B" or "A..B:STEP", in numbers. FALSE when the text is none. */
+/* "A..B" or "A..B:STEP", in numbers. FALSE when the text is none; a range that runs backwards has
+ * no values. */
 static gboolean add_range(GPtrArray *values, const char *text)
 {
     g_auto(GStrv) ends = g_strsplit(text, "..", 2);
@@ -44,7 +45,7 @@ static gboolean add_range(GPtrArray *values, const char *text)
         g_ascii_formatd(plain, sizeof plain, "%.15g", from + i * step);
         g_ptr_array_add(values, g_strdup(plain));
     }
-    return n > 0;
+    return TRUE;
 }
 
 gboolean sweep_grid_add(SweepGrid *grid, const char *text, GError **error)

@@ -13,6 +13,7 @@ struct SweepJournal {
     GMutex lock;
     char *path;
     int fd;
+    off_t empty; /* size of a journal without a cell */
 };
 
 static gboolean write_all(int fd, const char *text, gsize size)
@@ -86,6 +87,7 @@ SweepJournal *sweep_journal_open(const char *path, const char *digest, gboolean 
     self->path = g_strdup(path);
     gsize whole = go_on ? read_lines(path, digest, NULL, 0) : 0;
     g_autofree char *head = g_strconcat(HEAD, digest, "\n", NULL);
+    self->empty = (off_t)strlen(head);
     self->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (self->fd < 0 || ftruncate(self->fd, (off_t)whole) != 0 ||
         lseek(self->fd, 0, SEEK_END) < 0 ||
@@ -113,8 +115,11 @@ void sweep_journal_close(SweepJournal *self)
 {
     if (self == NULL)
         return;
-    if (self->fd >= 0)
+    if (self->fd >= 0) {
+        if (lseek(self->fd, 0, SEEK_END) == self->empty)
+            unlink(self->path); /* nothing to go on from */
         close(self->fd);
+    }
     g_mutex_clear(&self->lock);
     g_free(self->path);
     g_free(self);

@@ -15,6 +15,7 @@ SweepJournal *sweep_journal_open(const char *path, const char *digest, gboolean 
                                  GError **error);
 /* Written and synced. Any thread. */
 gboolean sweep_journal_add(SweepJournal *self, guint64 cell, const char *text, GError **error);
+/* One without a cell is removed. */
 void sweep_journal_close(SweepJournal *self);
 /* Puts the texts of whole lines into `lines` (n places, NULL = none); frees what they replace. A
  * file that is missing or of another digest counts as empty. */

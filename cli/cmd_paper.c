@@ -100,8 +100,9 @@ static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, GErro
 {
     if (o->trace != NULL || o->splits != NULL || o->steps_file != NULL || o->json ||
         o->requests > 0)
-        return usage(error, "--out runs every published experiment: --trace, --splits, --requests, "
-                            "--steps-file and --json go with --counters");
+        return usage(
+            error, "--out runs every published experiment: --trace, --splits, --requests, --steps, "
+                   "--steps-file and --json go with --counters");
     if (o->layers < 1 || o->layers > 1024 || o->device < 0)
         return usage(error,
                      "--layers and --device: expected 1 to 1024 layers and an ordinal from 0");

@@ -228,7 +228,8 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
     WorkloadConfig workload_config;
     g_autoptr(Workload) workload = NULL;
     gboolean ok = scenario_workload_config(scenario, &workload_config, error);
-    workload_config.hash = stage->steps_path != NULL ? 1 : workload_config.hash; /* into its header */
+    workload_config.hash =
+        stage->steps_path != NULL ? 1 : workload_config.hash; /* into its header */
     if (ok)
         workload = workload_open(&workload_config, error);
     workload_config_clear(&workload_config);

@@ -29,8 +29,8 @@ typedef struct ReplayConfig {
     gint workers; /* CTAs at once that plans are made for; 0 = the GPU's, or the profile's where the
                      backend is no GPU: the CPU executes the task lists that the GPU would get */
     BackendConfig config; /* shape is taken from the steps file */
-    const char *resume; /* borrowed; replay.csv.part of an interrupted run, whose measured steps are taken
-                           from it instead of being executed again; NULL = none */
+    const char *resume; /* borrowed; replay.csv.part of an interrupted run, whose measured steps are
+                           taken from it instead of being executed again; NULL = none */
     OutFile *calibration; /* borrowed; a calibration table of the executed steps; NULL = none */
     char *profile;        /* device profile file; NULL = built-in guess, labelled */
 } ReplayConfig;

@@ -27,7 +27,8 @@ struct ReplayResult {
     gboolean profile_guess;
     JsonNode *device;
     gint layers, executed_layers, workers, repeats;
-    guint64 steps, decode_steps, executed_steps, resumed_steps, checked_steps, row_steps, prefill_tokens;
+    guint64 steps, decode_steps, executed_steps, resumed_steps, checked_steps, row_steps,
+        prefill_tokens;
     guint64 switches; /* steps whose chosen route differs from that of the step before */
     gint64 chosen_launches, chosen_merge_bytes, chosen_tasks;
     double chosen_kernel_us,

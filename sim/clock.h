@@ -11,13 +11,13 @@
 
 /* What a step asks of the machine. */
 typedef struct StepLoad {
-    guint32 rows;           /* decode rows */
-    guint64 sum_length;     /* of the decode rows */
+    guint32 rows;       /* decode rows */
+    guint64 sum_length; /* of the decode rows */
     guint32 max_length;
     guint32 prefill_rows;
     guint64 prefill_tokens;
     guint64 prefill_attended; /* sum over chunks of the entries each chunk token attends to */
-    const Step *step;       /* the whole step; only where wants_step */
+    const Step *step;         /* the whole step; only where wants_step */
 } StepLoad;
 
 typedef struct StepClock StepClock;
@@ -27,8 +27,8 @@ typedef struct StepClockOps {
     StepClock *(*create)(gconstpointer config, GError **error);
     /* >= 1 ns. KV_NS_NONE + error on failure (a lost GPU). */
     kv_ns (*length)(StepClock *self, const StepLoad *load, GError **error);
-    /* TRUE: for a fixed batch and no prefill, length(sum_length + k) - length(sum_length) = k * *ret
-     * exactly, for all k. FALSE: the clock must be asked each step. NULL = FALSE. */
+    /* TRUE: for a fixed batch and no prefill, length(sum_length + k) - length(sum_length) = k *
+     * *ret exactly, for all k. FALSE: the clock must be asked each step. NULL = FALSE. */
     gboolean (*slope)(const StepClock *self, kv_ns *ret_per_entry);
     gboolean wants_step;
     void (*free)(StepClock *self);

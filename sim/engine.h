@@ -70,7 +70,7 @@ struct Engine {
     guint n_alive; /* of the running ones, while a step's requests are being finished */
     StepPlan plan;
     guint64 last_tokens, idle_steps; /* full steps since a token came out */
-    guint64 tokens; /* entries held, shared ones counted as often as held */
+    guint64 tokens;                  /* entries held, shared ones counted as often as held */
 
     /* slots of the batch, kept only when somebody looks at the steps */
     gboolean wants_steps;
@@ -92,8 +92,9 @@ gboolean engine_run(const SimRun *run, SimResult *ret, GError **error);
 gboolean engine_start(Engine *e, const SimRun *run, GError **error);
 /* Makes all steps that begin before `horizon`. */
 gboolean engine_advance(Engine *e, kv_ns horizon, GError **error);
-void engine_offer(Engine *e, const Request *request); /* an arrival, not before the last step's begin */
-gboolean engine_idle(const Engine *e);                /* nobody waits or runs */
+void engine_offer(Engine *e,
+                  const Request *request); /* an arrival, not before the last step's begin */
+gboolean engine_idle(const Engine *e);     /* nobody waits or runs */
 gboolean engine_close(Engine *e, SimResult *ret, GError **error);
 void engine_stop(Engine *e);
 /* engine_arrivals.c */
@@ -120,7 +121,8 @@ guint32 engine_unplan(Engine *e, SimRequest *r);
 guint32 engine_computed(const Engine *e, const SimRequest *r);
 /* Moves the head of the line to the end of the running list. */
 SimRequest *engine_admit(Engine *e);
-/* An admitted request, whose pages are taken, whose entries were kept elsewhere: it decodes at once. */
+/* An admitted request, whose pages are taken, whose entries were kept elsewhere: it decodes at
+ * once. */
 void engine_restore(Engine *e, SimRequest *r);
 /* Out of the running list at index i, pages given back, back in line. `planned` = tokens that this
  * step's plan held for it (engine_unplan): its full pages were named with them. */

@@ -37,10 +37,10 @@ typedef struct PagePool {
     guint64 *map_key;  /* open addressing, linear probing; 0 = empty */
     guint32 *map_page;
     guint64 map_mask;
-    guint64 shared;  /* sum of max(ref - 1, 0): references beyond the first */
-    HostTier *host;  /* where evicted pages are kept; owned; NULL = nowhere */
+    guint64 shared;      /* sum of max(ref - 1, 0): references beyond the first */
+    HostTier *host;      /* where evicted pages are kept; owned; NULL = nowhere */
     guint64 host_writes; /* pages copied there */
-    guint64 evicted; /* keys dropped because their page was taken */
+    guint64 evicted;     /* keys dropped because their page was taken */
 } PagePool;
 
 /* Layouts: NULL or "fresh" = ids in ascending order; "churned" = in an order as after long serving

@@ -1,9 +1,9 @@
 /* What a scheduler is: the policy half of a step.
  *
- * The engine (sim/engine.h) owns queue, running list, pool and plan; a scheduler's schedule() fills the
- * plan for the step `engine->tick` through the engine's verbs and says whether what is still waiting
- * could be admitted in a later step without anything finishing (plan.blocked). One file a scheduler,
- * one line in the registry (sim/schedulers.c).
+ * The engine (sim/engine.h) owns queue, running list, pool and plan; a scheduler's schedule() fills
+ * the plan for the step `engine->tick` through the engine's verbs and says whether what is still
+ * waiting could be admitted in a later step without anything finishing (plan.blocked). One file a
+ * scheduler, one line in the registry (sim/schedulers.c).
  */
 #ifndef KV_SIM_SCHEDULER_H
 #define KV_SIM_SCHEDULER_H
@@ -18,7 +18,7 @@ typedef struct SchedulerTraits {
     WaitOrder order;
     gboolean compat2025;
     gint64 host_bytes; /* host memory for evicted pages; 0 = none */
-    int cache; /* -1 = as SimConfig.prefix_cache says, 0 never, 1 always */
+    int cache;         /* -1 = as SimConfig.prefix_cache says, 0 never, 1 always */
 } SchedulerTraits;
 
 /* The arguments of sim_run(). */
@@ -41,8 +41,8 @@ typedef struct SchedulerOps {
      * larger than the pool, are the engine's to refuse. */
     const char *(*refuse)(const Engine *engine, const SimRequest *r);
     void (*schedule)(Engine *engine);
-    /* A request finishes: TRUE when the scheduler took over its pages (r->n_pages is then 0). NULL =
-     * they are always given back. */
+    /* A request finishes: TRUE when the scheduler took over its pages (r->n_pages is then 0). NULL
+     * = they are always given back. */
     gboolean (*keep_pages)(Engine *engine, SimRequest *r);
     /* Counts pages held by no running request (a finished one of a static batch); NULL = none. */
     void (*hold)(const Engine *engine, guint32 *holders);

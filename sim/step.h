@@ -6,9 +6,9 @@
  * one included. Rows keep a `slot` (a small number, reused after they leave) for as long as they
  * are in the batch, so that a device can keep block tables in place and apply deltas.
  *
- * Order of rows = order of joining: a row that joins goes to the end. (It is the scheduler's running
- * order but where a later request's prompt was finished before an earlier one's.) All arrays are valid
- * during the call only.
+ * Order of rows = order of joining: a row that joins goes to the end. (It is the scheduler's
+ * running order but where a later request's prompt was finished before an earlier one's.) All
+ * arrays are valid during the call only.
  */
 #ifndef KV_SIM_STEP_H
 #define KV_SIM_STEP_H
@@ -18,8 +18,8 @@
 typedef struct StepJoin {
     guint64 request;
     guint32 slot;
-    guint32 length;       /* in this step */
-    guint32 n_pages;      /* pages held in this step, >= ceil(length / page size): some reserve ahead */
+    guint32 length;  /* in this step */
+    guint32 n_pages; /* pages held in this step, >= ceil(length / page size): some reserve ahead */
     const guint32 *pages; /* [n_pages] physical ids, 0 .. pool_pages-1 */
 } StepJoin;
 
@@ -45,9 +45,9 @@ typedef struct Step {
     /* deltas against the step before, in order of application: left, paused, resumed, joined,
      * appended. A row that left frees its slot for this very step's joins. */
     guint32 n_left, n_paused, n_resumed, n_joined, n_appended, n_prefill;
-    const guint32 *left;     /* slots */
-    const guint32 *paused;   /* slots: in the batch, not scheduled; they do not grow */
-    const guint32 *resumed;  /* slots */
+    const guint32 *left;    /* slots */
+    const guint32 *paused;  /* slots: in the batch, not scheduled; they do not grow */
+    const guint32 *resumed; /* slots */
     const StepJoin *joined;
     const StepAppend *appended;
     const StepPrefill *prefill;

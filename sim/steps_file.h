@@ -5,8 +5,8 @@
  * written (the .part), and a cut or damaged file gives what is whole and then an INPUT error that
  * says at which byte and step.
  *
- * The reader rebuilds the batch: rows with slots, lengths and block tables, brought forward one step
- * at a time (steps_reader_next) or from the nearest frame's key state (steps_reader_seek).
+ * The reader rebuilds the batch: rows with slots, lengths and block tables, brought forward one
+ * step at a time (steps_reader_next) or from the nearest frame's key state (steps_reader_seek).
  */
 #ifndef KV_SIM_STEPS_FILE_H
 #define KV_SIM_STEPS_FILE_H
@@ -19,8 +19,8 @@ typedef struct StepsHeader {
     char *scenario;        /* the resolved scenario, INI text */
     char *model;           /* model name */
     guint32 layers, q_heads, kv_heads, head_dim;
-    char *dtype;           /* "fp16", "bf16" */
-    guint32 page_size;     /* entries */
+    char *dtype;       /* "fp16", "bf16" */
+    guint32 page_size; /* entries */
     guint64 pool_pages;
     guint64 seed;
     guint32 replica;
@@ -33,7 +33,8 @@ StepsWriter *steps_writer_new(const char *path, const StepsHeader *header, GErro
 StepSink *steps_writer_sink(StepsWriter *self);
 /* Writes the last frame and the index; renames. */
 gboolean steps_writer_commit(StepsWriter *self, GError **error);
-void steps_writer_keep(StepsWriter *self); /* after an interruption: leave the .part, whole frames */
+void steps_writer_keep(
+    StepsWriter *self); /* after an interruption: leave the .part, whole frames */
 void steps_writer_free(StepsWriter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StepsWriter, steps_writer_free)
 
@@ -41,7 +42,7 @@ typedef struct StepRow {
     guint64 request;
     guint32 slot;
     guint32 length;
-    guint32 n_pages;      /* >= ceil(length / page size) */
+    guint32 n_pages; /* >= ceil(length / page size) */
     gboolean paused;
     const guint32 *pages; /* [n_pages] */
 } StepRow;

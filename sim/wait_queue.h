@@ -2,8 +2,8 @@
  *
  * fcfs is a ring: arrivals go to the tail, preempted requests to the head. The others are heaps by
  * (key, arrival, id): sjf by prompt + output tokens, priority by the request's priority, edf by its
- * deadline (none = last); a preempted request goes where its key says. All operations but listing are
- * O(log n) or better. Requests are borrowed.
+ * deadline (none = last); a preempted request goes where its key says. All operations but listing
+ * are O(log n) or better. Requests are borrowed.
  */
 #ifndef KV_SIM_WAIT_QUEUE_H
 #define KV_SIM_WAIT_QUEUE_H

@@ -104,7 +104,7 @@ const ScenarioKey scenario_keys[] = {
     {R, "graphs", KEY_FLAG, "no", NULL, "replay captured CUDA graphs", NULL, NULL},
     {R, "device", KEY_COUNT, "0", "N", "CUDA device", NULL, NULL},
     {R, "sms", KEY_COUNT, "0", "N", "limit the grid to N SMs; 0 = all", NULL, NULL},
-    {R, "tp", KEY_COUNT, "1", "N", "tensor-parallel degree: heads divided", NULL, NULL},
+    {R, "tp", KEY_COUNT, "1", "N", "tensor-parallel degree: one GPU's share of the heads is planned, executed and counted", NULL, NULL},
     {R, "verify-launches", KEY_FLAG, "no", NULL,
      "count kernel nodes of a captured graph against the plan", NULL, NULL},
     {R, "profile", KEY_TEXT, "", "FILE", "device profile made by calibrate, for the policy", NULL,

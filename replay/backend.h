@@ -24,7 +24,7 @@ typedef struct BackendConfig {
     gint layers;     /* L launches share one plan; 1 */
     gint threads;    /* cpu; 0 = all */
     gint sms;        /* cuda: limit to N SMs; 0 = all */
-    gint tp;         /* cuda: tensor-parallel degree; 1 */
+    gint tp;         /* tensor-parallel degree: the shape is one GPU's share of the heads; 1 */
     gint device;     /* cuda: ordinal */
     gboolean graphs; /* cuda: replay captured graphs */
     gboolean verify_launches;

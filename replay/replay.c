@@ -79,6 +79,14 @@ static gboolean set_shape(Replay *self, GError **error)
     AttnShape *shape = &self->backend_config.shape;
     shape->q_heads = (int32_t)h->q_heads;
     shape->kv_heads = (int32_t)h->kv_heads;
+    const int32_t tp = MAX(self->backend_config.tp, 1);
+    if (shape->kv_heads % tp != 0 || shape->q_heads % tp != 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "--tp %d: %d KV heads do not divide into %d equal shares", tp, shape->kv_heads, tp);
+        return FALSE;
+    }
+    shape->q_heads /= tp; /* one GPU's share of the heads is planned, executed and counted */
+    shape->kv_heads /= tp;
     shape->head_dim = (int32_t)h->head_dim;
     shape->page_size = (int32_t)h->page_size;
     shape->dtype = g_strcmp0(h->dtype, "bf16") == 0 ? ATTN_BF16 : ATTN_F16;
@@ -603,6 +611,7 @@ static gboolean replay_open(Replay *self, GError **error)
     self->check_every = asked > 0 ? asked : self->ops == &backend_cpu ? 25 : 10;
     r->layers = MAX((gint)self->header->layers, 1);
     r->executed_layers = MAX(self->backend_config.layers, 1);
+    r->tp = MAX(self->backend_config.tp, 1);
     r->type = self->backend_config.shape.dtype;
     r->dtype = g_strdup(self->header->dtype);
     r->model = g_strdup(self->header->model);

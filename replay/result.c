@@ -226,6 +226,7 @@ void replay_result_to_json(const ReplayResult *r, JsonBuilder *b)
     put_text(b, "splits", r->splits);
     put_int(b, "workers", r->workers);
     put_int(b, "layers", r->layers);
+    put_int(b, "tp", r->tp);
     put_int(b, "executed_layers", r->executed_layers);
     put_int(b, "repeats", r->repeats);
     put_int(b, "steps", (gint64)r->steps);

@@ -26,7 +26,7 @@ struct ReplayResult {
     char *profile;
     gboolean profile_guess;
     JsonNode *device;
-    gint layers, executed_layers, workers, repeats;
+    gint layers, executed_layers, workers, repeats, tp;
     guint64 steps, decode_steps, executed_steps, resumed_steps, checked_steps, row_steps,
         prefill_tokens;
     guint64 switches; /* steps whose chosen route differs from that of the step before */

@@ -95,7 +95,7 @@ typedef struct AttnLaunch {
     int32_t length;       /* buckets: the bucket's length; else 0 */
 } AttnLaunch;
 
-/* What the step costs by this plan; one layer. DESIGN section 3 defines each. */
+/* What the step costs by this plan; one layer. docs/accounting.md defines each. */
 typedef struct AttnCounts {
     int32_t launches, merge_launches;
     int64_t tasks;      /* non-empty ones */

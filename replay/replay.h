@@ -2,7 +2,7 @@
  *
  * Every step is planned and counted for every route; the steps chosen by `execute` are executed by
  * every route (or by the chosen one alone), alternating, and checked against the fp64 reference
- * every `check_every` executed steps. Columns of replay.csv: DESIGN section 9, one line per (step,
+ * every `check_every` executed steps. Columns of replay.csv: docs/outputs.md, one line per (step,
  * route).
  */
 #ifndef KV_REPLAY_REPLAY_H

@@ -69,6 +69,10 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
                     "--json and --csv - both want standard output");
         return FALSE;
     }
+    if (!output_check("csv", csv, argv[1], error) ||
+        !output_check("calibration", calibration, argv[1], error) ||
+        !output_check("perfetto", perfetto, argv[1], error))
+        return FALSE;
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     g_autoptr(JsonBuilder) builder = json_builder_new();
     json_builder_begin_object(builder);

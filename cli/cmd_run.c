@@ -101,8 +101,14 @@ static gboolean run_pictures(const Scenario *scenario, const char *out, const Ru
         const char *runs[] = {out, NULL};
         PlotRequest request = {.runs = runs, .out = paths->plots};
         g_autoptr(GPtrArray) made = g_ptr_array_new_with_free_func(g_free);
-        if (!plots_draw(&request, made, progress, error))
+        g_autoptr(GError) local = NULL;
+        if (!plots_draw(&request, made, progress,
+                        &local)) { /* the page is still made, without them */
+            if (scenario_get_flag(scenario, "report"))
+                report_write(out, paths->report, NULL);
+            g_propagate_error(error, g_steal_pointer(&local));
             return FALSE;
+        }
         fprintf(say, "pictures: %u in %s\n", made->len, paths->plots);
     }
     if (scenario_get_flag(scenario, "report")) {
@@ -126,6 +132,8 @@ static char *default_out(const Scenario *scenario)
 static gboolean run_scenario(const Invocation *inv, Scenario *scenario, const RunOptions *options,
                              GError **error)
 {
+    if (!output_check("out", options->out, NULL, error))
+        return FALSE;
     FILE *say = options->json ? stderr : stdout;
     g_autofree char *out = options->out != NULL ? g_strdup(options->out) : default_out(scenario);
     g_auto(RunPaths) paths = {0};

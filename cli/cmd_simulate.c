@@ -36,6 +36,11 @@ gboolean cmd_simulate(const Invocation *inv, int argc, char **argv, GError **err
         return outcome == PARSE_DONE;
     if (argc > 1 && !scenario_take_positional(scenario, argv[1], error))
         return FALSE;
+    const char *log = scenario_get(scenario, "workload");
+    if (!output_check("steps", steps, log, error) ||
+        !output_check("requests-csv", requests, log, error) ||
+        !output_check("ledger", ledger, log, error))
+        return FALSE;
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     if (ledger != NULL) {
         SimResult ignored;

@@ -67,7 +67,7 @@ static gboolean print_ledger(const StepsReader *reader, const char *path, const 
 
 gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
 {
-    g_auto(StepsOptions) o = {.rows = -1};
+    g_auto(StepsOptions) o = {.rows = G_MININT64};
     const GOptionEntry entries[] = {
         {"csv", 0, 0, G_OPTION_ARG_FILENAME, &o.csv, "one line per step, '-' for standard output",
          "FILE"},
@@ -89,11 +89,16 @@ gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
     ParseOutcome outcome = command_parse(context, 1, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
-    if (argc < 2 || o.from < 0 || o.to < 0) {
+    if (argc < 2 || o.from < 0 || o.to < 0 || (o.to > 0 && o.to <= o.from) ||
+        (o.rows < 0 && o.rows != G_MININT64)) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    argc < 2 ? "name a steps file" : "steps are numbered from 0");
+                    argc < 2 ? "name a steps file"
+                             : "steps are numbered from 0, and --to is above --from");
         return FALSE;
     }
+    if (!output_check("csv", o.csv, argv[1], error) ||
+        !output_check("jsonl", o.jsonl, argv[1], error))
+        return FALSE;
     g_autoptr(StepsReader) reader = steps_reader_open(argv[1], error);
     if (reader == NULL)
         return FALSE;

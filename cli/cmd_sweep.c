@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/input.h"
 #include "cli/commands.h"
 #include "cli/grid.h"
 #include "cli/parse.h"
@@ -35,6 +36,15 @@ static char *run_cell(gpointer data, guint64 cell, const char *const *values, GE
     return grid_cell_line(scenario, job->replay, error);
 }
 
+static gboolean is_twice(const SweepGrid *grid)
+{
+    const char *last = g_array_index(grid->axes, SweepAxis, grid->axes->len - 1).key;
+    for (guint a = 0; a + 1 < grid->axes->len; a++)
+        if (strcmp(g_array_index(grid->axes, SweepAxis, a).key, last) == 0)
+            return TRUE;
+    return FALSE;
+}
+
 static gboolean add_axes(SweepGrid *grid, Scenario *scenario, int n, char **words, GError **error)
 {
     for (int i = 0; i < n; i++) {
@@ -42,6 +52,10 @@ static gboolean add_axes(SweepGrid *grid, Scenario *scenario, int n, char **word
             if (!scenario_take_positional(scenario, words[i], error))
                 return FALSE;
         } else if (!sweep_grid_add(grid, words[i], error)) {
+            return FALSE;
+        } else if (is_twice(grid)) {
+            g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "'%s': this key is varied twice",
+                        words[i]);
             return FALSE;
         }
     }
@@ -72,6 +86,25 @@ static gboolean check_axes(const SweepGrid *grid, const Scenario *scenario, GErr
     return ok;
 }
 
+/* What --resume would replace must be a sweep over these keys, if it is there at all. */
+static gboolean check_own(const char *path, const SweepGrid *grid, GError **error)
+{
+    g_autoptr(GString) head = g_string_new(NULL);
+    for (guint a = 0; a < grid->axes->len; a++)
+        g_string_append_printf(head, "%s,", g_array_index(grid->axes, SweepAxis, a).key);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return TRUE;
+    g_autoptr(Input) input = input_open(path, error);
+    char *line = NULL;
+    gsize len = 0;
+    if (input == NULL || input_line(input, &line, &len, error) < 0)
+        return FALSE;
+    if (line != NULL && g_str_has_prefix(line, head->str))
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--resume: %s is no CSV of this sweep", path);
+    return FALSE;
+}
+
 static gboolean sweep(Scenario *scenario, SweepGrid *grid, SweepConfig *config, gboolean replay,
                       Progress *progress, GError **error)
 {
@@ -82,6 +115,9 @@ static gboolean sweep(Scenario *scenario, SweepGrid *grid, SweepConfig *config, 
     config->grid = grid;
     config->figures = grid_figures(replay);
     config->scenario = ini;
+    if (!output_check("out", config->path, scenario_get(scenario, "workload"), error) ||
+        (config->resume && !check_own(config->path, grid, error)))
+        return FALSE;
     if (!check_axes(grid, scenario, error) || !sweep_run(config, run_cell, &job, progress, error))
         return FALSE;
     if (sweep_is_first_rank() && strcmp(config->path, "-") != 0)

@@ -173,6 +173,16 @@ static gboolean action_mix(Scenario *scenario, char **words, guint n, const Work
 static gboolean run_action(Scenario *scenario, const char *action, char **words, guint n,
                            const WorkloadOptions *o, Progress *progress, GError **error)
 {
+    for (guint i = 0; i < n; i++) {
+        double weight;
+        g_autofree char *path = split_weight(words[i], &weight);
+        if (!output_check("out", o->out, path, error) ||
+            !output_check("rate-csv", o->rate, path, error) ||
+            !output_check("scatter-csv", o->scatter, path, error))
+            return FALSE;
+    }
+    if (!output_check("out", o->out, scenario_get(scenario, "workload"), error))
+        return FALSE;
     if (strcmp(action, "mix") == 0)
         return action_mix(scenario, words, n, o, progress, error);
     if (n > 1) {

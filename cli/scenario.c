@@ -227,10 +227,49 @@ static gboolean load_group(Scenario *self, GKeyFile *file, const char *path, con
     return TRUE;
 }
 
+/* GKeyFile names no lines and lets keys come twice: looked at before it. */
+static gboolean check_lines(const char *name, const char *text, gsize len, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autofree char *group = g_strdup("");
+    g_autofree char *copy = g_strndup(text, len);
+    g_auto(GStrv) lines = g_strsplit(copy, "\n", -1);
+    for (guint i = 0; lines[i] != NULL; i++) {
+        const char *wrong = NULL;
+        char *line = lines[i];
+        gboolean utf8 = g_utf8_validate(line, -1, NULL);
+        g_strstrip(line);
+        char *equals = strchr(line, '=');
+        if (!utf8)
+            wrong = "not UTF-8";
+        else if (*line == '[' && g_str_has_suffix(line, "]")) {
+            g_free(group);
+            group = g_strdup(line);
+        } else if (*line != '\0' && *line != '#' && (equals == NULL || equals == line))
+            wrong = "expected [group], KEY=VALUE or # comment";
+        else if (*line != '\0' && *line != '#') {
+            char *key = g_strdup_printf("%s%.*s", group, (int)(equals - line), line);
+            if (!g_hash_table_add(seen, g_strchomp(key)))
+                wrong = "this key is given twice";
+        }
+        if (wrong != NULL) {
+            g_autofree char *shown = g_utf8_make_valid(line, MIN((gssize)strlen(line), 60));
+            g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s:%u: \"%s\": %s", name, i + 1, shown,
+                        wrong);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 gboolean scenario_load_text(Scenario *self, const char *name, const char *text, gsize len,
                             GError **error)
 {
     g_autoptr(GError) local = NULL;
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3, len -= 3;
+    if (!check_lines(name, text, len, error))
+        return FALSE;
     g_autoptr(GKeyFile) file = g_key_file_new();
     if (!g_key_file_load_from_data(file, text, len, G_KEY_FILE_NONE, &local)) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: not a scenario file: %s", name,

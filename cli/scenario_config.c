@@ -10,6 +10,9 @@
 #include "sim/model_info.h"
 #include "sim/pool_size.h"
 
+/* A billion tokens in pages of 16; a page takes some tens of bytes of the simulator's memory. */
+#define MOST_PAGES ((gint64)1 << 26)
+
 static gboolean usage(GError **error, const char *key, const char *value, const char *expected)
 {
     g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s: '%s', expected %s", key,
@@ -97,6 +100,14 @@ gboolean scenario_model(const Scenario *self, ModelInfo *ret, GError **error)
     ret->q_heads = q != 0 ? (guint)q : ret->q_heads;
     ret->kv_heads = kv != 0 ? (guint)kv : ret->kv_heads;
     ret->head_dim = d != 0 ? (guint)d : ret->head_dim;
+    if (ret->kv_heads == 0 || ret->q_heads % ret->kv_heads != 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "%u query heads do not divide into groups of %u KV heads", ret->q_heads,
+                    ret->kv_heads);
+        return FALSE;
+    }
+    if (ret->head_dim % 8 != 0)
+        return usage(error, "head-dim", scenario_get(self, "head-dim"), "a multiple of 8");
     return TRUE;
 }
 
@@ -135,7 +146,7 @@ gboolean scenario_pool_pages(const Scenario *self, guint64 *ret, GError **error)
 {
     gint64 pages;
     if (g_strcmp0(scenario_get(self, "pool-pages"), "auto") != 0) {
-        if (!scenario_get_int(self, "pool-pages", 1, G_MAXUINT32 - 1, &pages, error))
+        if (!scenario_get_int(self, "pool-pages", 1, MOST_PAGES, &pages, error))
             return FALSE;
         *ret = (guint64)pages;
         return TRUE;

@@ -236,6 +236,11 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
     if (workload == NULL)
         return FALSE;
 
+    StepsHeader header = {0}; /* model and types are checked, steps file or not */
+    gboolean model_ok = scenario_steps_header(scenario, &header, error);
+    steps_header_clear(&header);
+    if (!model_ok)
+        return FALSE;
     g_auto(SimOutputs) outputs = {0};
     if (!sim_outputs_open(&outputs, scenario, stage, workload, error))
         return FALSE;

@@ -33,7 +33,8 @@ typedef struct Replay {
     DeviceProfile *profile;
     Policy *policy;
     ReplayCsv *csv;
-    Earlier *earlier; /* what an interrupted run measured; NULL */
+    Progress *progress; /* NULL = none; asked between repeats */
+    Earlier *earlier;   /* what an interrupted run measured; NULL */
     ReplayResult *result;
     Lane *lane;
     Candidate *candidate;
@@ -82,7 +83,8 @@ static gboolean set_shape(Replay *self, GError **error)
     const int32_t tp = MAX(self->backend_config.tp, 1);
     if (shape->kv_heads % tp != 0 || shape->q_heads % tp != 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    "--tp %d: %d KV heads do not divide into %d equal shares", tp, shape->kv_heads, tp);
+                    "--tp %d: %d KV heads do not divide into %d equal shares", tp, shape->kv_heads,
+                    tp);
         return FALSE;
     }
     shape->q_heads /= tp; /* one GPU's share of the heads is planned, executed and counted */
@@ -420,6 +422,8 @@ static gboolean run_rounds(Replay *self, const guint *lanes, guint n, gboolean c
                            Samples *samples, GError **error)
 {
     for (gint round = 0; round < self->repeats; round++) {
+        if (!progress_check(self->progress, error))
+            return FALSE;
         for (guint k = 0; k < n; k++) {
             const guint at = (k + (guint)round) % n;
             Lane *lane = &self->lane[lanes[at]];
@@ -630,6 +634,7 @@ ReplayResult *replay_run(const ReplayConfig *config, StepsReader *steps, OutFile
         .result = g_new0(ReplayResult, 1),
         .lens = g_array_new(FALSE, FALSE, sizeof(gint32)),
         .last_chosen = -1,
+        .progress = progress,
     };
     if ((config->resume != NULL && (self.earlier = earlier_open(config->resume, error)) == NULL) ||
         !replay_open(&self, error))

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_HALVINGS 40 /* below start / 2^40 nothing is kept */
+#define MOST_HALVINGS 20 /* below start / 2^20 nothing is kept */
 
 static const Summary *find_summary(const SimResult *r, const char *metric)
 {

@@ -112,6 +112,7 @@ static gpointer work(gpointer data)
 static void run_cells(Sweep *s)
 {
     guint threads = s->config->threads ? s->config->threads : g_get_num_processors();
+    threads = (guint)MIN((guint64)MIN(threads, 1024), MAX(s->cells, 1));
     GThread **pool = g_new0(GThread *, threads);
     for (guint i = 1; i < threads; i++)
         pool[i] = g_thread_new("sweep", work, s);

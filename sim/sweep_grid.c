@@ -35,9 +35,10 @@ static gboolean add_range(GPtrArray *values, const char *text)
     g_auto(GStrv) tail = g_strsplit(ends[1], ":", 2);
     double from, to, step = 1;
     if (!kv_parse_real(ends[0], &from) || !kv_parse_real(tail[0], &to) ||
-        (tail[1] && !kv_parse_real(tail[1], &step)) || !(step > 0) ||
-        !((to - from) / step < MOST_VALUES))
+        (tail[1] && !kv_parse_real(tail[1], &step)))
         return FALSE;
+    if (!(step > 0) || !((to - from) / step < MOST_VALUES))
+        return TRUE; /* a range, and none that can be used: no values */
     guint n = to >= from ? (guint)floor((to - from) / step + 1e-9) + 1 : 0;
     for (guint i = 0; i < n; i++) {
         char plain[G_ASCII_DTOSTR_BUF_SIZE];

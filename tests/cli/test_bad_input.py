@@ -152,4 +152,53 @@ def test_scenario_file_errors_name_the_line():
     fails(2, 's.ini', args=('simulate', 's.ini'))
 
 
+def test_outputs_are_not_inputs():
+    small_steps()
+    before = open('s.kvsteps', 'rb').read()
+    fails(2, 'input itself', args=('steps', 's.kvsteps', '--csv', 's.kvsteps'))
+    os.symlink('s.kvsteps', 'link')
+    fails(2, 'input itself', args=('replay', 's.kvsteps', '--backend', 'counters', '--csv', 'link'))
+    assert open('s.kvsteps', 'rb').read() == before
+    log(HEAD + ROW * 3)
+    fails(2, 'input itself', args=('simulate', 'log.csv', '--requests-csv', 'log.csv'))
+    fails(2, 'input itself', args=('workload', 'convert', 'log.csv', '-o', 'log.csv'))
+    fails(2, 'no CSV of this sweep', args=('sweep', 'rate=1', '--arrivals', 'poisson', '--lengths', 'fixed',
+                                           '--requests', 5, '--resume', '--out', 'log.csv'))
+    assert open('log.csv').read() == HEAD + ROW * 3
+    fails(2, 'empty name', args=('simulate', 'log.csv', '--steps='))
+
+
+def test_impossible_models_and_pools():
+    log(HEAD + ROW)
+    fails(2, 'nope', args=('simulate', 'log.csv', '--model', 'nope'))
+    fails(2, '3 query heads', args=('simulate', 'log.csv', '--q-heads', 3))
+    fails(2, 'pool-pages', args=('simulate', 'log.csv', '--pool-pages', 4000000000))
+    small_steps()
+    fails(2, '--tp 3', args=('replay', 's.kvsteps', '--backend', 'counters', '--tp', 3))
+
+
+def test_scenario_lines_twice_or_not_text():
+    log('[engine]\npage-size=16\npage-size=8\n', 's.ini')
+    fails(2, 's.ini:3', 'twice', args=('simulate', 's.ini'))
+    log(b'[workload]\nworkload=\xff\xfe\n', 's.ini')
+    fails(2, 's.ini:2', 'UTF-8', args=('simulate', 's.ini'))
+    log(b'\xef\xbb\xbf[workload]\nworkload=log.csv\n', 's.ini')
+    log(HEAD + ROW)
+    ok('simulate', 's.ini')
+
+
+def test_interrupt_between_repeats():
+    import signal
+    import subprocess
+    import time
+    from tap import KVREPLAY
+    small_steps()
+    p = subprocess.Popen([KVREPLAY, 'replay', 's.kvsteps', '--backend', 'cpu', '--execute', '1', '--repeats',
+                          '1000000', '-q'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=60)
+    assert p.returncode == 130
+
+
 sys.exit(main(globals()))

@@ -237,8 +237,8 @@ static guint route_number(const char *route, guint i)
     for (guint r = 0; r < G_N_ELEMENTS(route_colours); r++)
         if (strcmp(route, route_colours[r].route) == 0)
             return route_colours[r].colour;
-    /* Variants of a built-in route ("buckets-512") and peers: not the colours of those they stand beside
-     * most often, single, buckets and workqueue. */
+    /* Variants of a built-in route ("buckets-512") and peers: not the colours of those they stand
+     * beside most often, single, buckets and workqueue. */
     static const guint others[] = {7, 4, 2, 3, 5};
     return others[i % G_N_ELEMENTS(others)];
 }

@@ -4,8 +4,8 @@
  * then for some steps and routes execute(). A backend that is not built or cannot run here has a
  * fallback twin whose create() fails with the reason (UNSUPPORTED or MACHINE).
  *
- * Measuring rules (docs/accounting.md): outputs poisoned before each run; kernel, plan and wall kept
- * apart; every output of a checked step compared with the fp64 reference; NaN never passes.
+ * Measuring rules (docs/accounting.md): outputs poisoned before each run; kernel, plan and wall
+ * kept apart; every output of a checked step compared with the fp64 reference; NaN never passes.
  */
 #ifndef KV_REPLAY_BACKEND_H
 #define KV_REPLAY_BACKEND_H

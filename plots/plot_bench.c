@@ -133,7 +133,8 @@ static void panel(Picture *p, guint number, const GArray *cells, const char *rou
     picture_add(p,
                 "set title %s offset 0,-0.7 noenhanced\n"
                 "plot DATA index %u using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, "
-                "\\\n     DATA index %u using 1:2:(sprintf('%%.3g', $3)):($3 > 0.55 * TOP ? "
+                "\\\n     DATA index %u using 1:2:(sprintf($3 >= 100 ? '%%.0f' : '%%.3g', $3)):($3 "
+                "> 0.55 * TOP ? "
                 "0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle\n",
                 picture_text(p, route), block, block);
     picture_panel_done(p, PICTURE_LINEAR);

@@ -47,7 +47,7 @@ unset xlabel
 set ylabel 'batch (rows)' offset 1,0
 set title 'single' offset 0,-0.7 noenhanced
 plot DATA index 0 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \
-     DATA index 0 using 1:2:(sprintf('%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
+     DATA index 0 using 1:2:(sprintf($3 >= 100 ? '%.0f' : '%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
 if (F eq 'svg') { print axes(1, '--') }
 set lmargin at screen 0.345
 set rmargin at screen 0.61
@@ -62,7 +62,7 @@ unset ylabel
 unset colorbox
 set title 'buckets' offset 0,-0.7 noenhanced
 plot DATA index 1 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \
-     DATA index 1 using 1:2:(sprintf('%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
+     DATA index 1 using 1:2:(sprintf($3 >= 100 ? '%.0f' : '%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
 if (F eq 'svg') { print axes(2, '--') }
 set lmargin at screen 0.625
 set rmargin at screen 0.89
@@ -77,7 +77,7 @@ unset ylabel
 unset colorbox
 set title 'masked' offset 0,-0.7 noenhanced
 plot DATA index 2 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \
-     DATA index 2 using 1:2:(sprintf('%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
+     DATA index 2 using 1:2:(sprintf($3 >= 100 ? '%.0f' : '%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
 if (F eq 'svg') { print axes(3, '--') }
 set lmargin at screen 0.065
 set rmargin at screen 0.33
@@ -92,7 +92,7 @@ set ylabel 'batch (rows)' offset 1,0
 unset colorbox
 set title 'workqueue' offset 0,-0.7 noenhanced
 plot DATA index 3 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \
-     DATA index 3 using 1:2:(sprintf('%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
+     DATA index 3 using 1:2:(sprintf($3 >= 100 ? '%.0f' : '%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
 if (F eq 'svg') { print axes(4, '--') }
 set lmargin at screen 0.345
 set rmargin at screen 0.61
@@ -107,7 +107,7 @@ unset ylabel
 unset colorbox
 set title 'workqueue-fused' offset 0,-0.7 noenhanced
 plot DATA index 4 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \
-     DATA index 4 using 1:2:(sprintf('%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
+     DATA index 4 using 1:2:(sprintf($3 >= 100 ? '%.0f' : '%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
 if (F eq 'svg') { print axes(5, '--') }
 unset multiplot
 if (F eq 'svg') { unset print }

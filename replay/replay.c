@@ -115,6 +115,13 @@ static gboolean open_backend(Replay *self, GError **error)
     g_autoptr(JsonBuilder) device = json_builder_new();
     json_builder_begin_object(device);
     self->ops->describe(self->backend, device);
+    const double rate = self->ops->executes && self->ops->read_rate != NULL
+                            ? self->ops->read_rate(self->backend) /* bytes a microsecond */
+                            : 0;
+    if (rate > 0) { /* the roof that GB/s are seen against */
+        json_builder_set_member_name(device, "read_rate_gbps");
+        json_builder_add_double_value(device, 1e-3 * rate);
+    }
     json_builder_end_object(device);
     r->device = json_builder_get_root(device);
 

@@ -6,6 +6,7 @@
 #include "base/outfile.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/describe_pictures.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "plots/plots.h"
@@ -21,7 +22,7 @@ static const char examples[] =
     "vllm-bench\n"
     "  mix LOG[=WEIGHT]...   merge several logs by arrival, each thinned to its weight\n"
     "\nExamples:\n"
-    "  kvreplay workload describe LOG.csv --json\n"
+    "  kvreplay workload describe LOG.csv --json --plots pictures\n"
     "  kvreplay workload gen --arrivals gamma:rate=5.5,cv=2 --lengths lognormal --requests 1000 -o "
     "w.csv\n"
     "  kvreplay workload convert LOG.csv.gz --transform 'slice=300s..900s;scale=2' -o busy.csv\n"
@@ -29,7 +30,7 @@ static const char examples[] =
     "  kvreplay workload mix chat.csv=3 code.csv=1 -o mixed.csv\n";
 
 typedef struct WorkloadOptions {
-    char *out, *to, *rate, *scatter;
+    char *out, *to, *rate, *scatter, *plots;
     gboolean json, quiet;
 } WorkloadOptions;
 
@@ -39,6 +40,7 @@ static void workload_options_clear(WorkloadOptions *o)
     g_free(o->to);
     g_free(o->rate);
     g_free(o->scatter);
+    g_free(o->plots);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(WorkloadOptions, workload_options_clear)
 
@@ -70,7 +72,8 @@ static gboolean action_describe(const Scenario *scenario, const WorkloadOptions 
         return FALSE;
     g_autofree Description *d = workload_describe(workload, progress, error);
     if (d == NULL || !write_table(o->rate, d, description_write_rate, error) ||
-        !write_table(o->scatter, d, description_write_scatter, error))
+        !write_table(o->scatter, d, description_write_scatter, error) ||
+        (o->plots != NULL && !describe_pictures(d, o->plots, error)))
         return FALSE;
     g_autofree char *text = o->json ? description_json(d) : description_text(d);
     fputs(text, stdout);
@@ -213,6 +216,8 @@ gboolean cmd_workload(const Invocation *inv, int argc, char **argv, GError **err
         {"rate-csv", 0, 0, G_OPTION_ARG_FILENAME, &o.rate, "describe: arrivals over time", "FILE"},
         {"scatter-csv", 0, 0, G_OPTION_ARG_FILENAME, &o.scatter,
          "describe: prompt and output lengths", "FILE"},
+        {"plots", 0, 0, G_OPTION_ARG_FILENAME, &o.plots,
+         "describe: pictures of arrivals and lengths", "DIR"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &o.json, "describe: one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},

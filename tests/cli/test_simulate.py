@@ -4,7 +4,7 @@ import io
 import json
 import sys
 
-from tap import fails, main, ok, run
+from tap import Skip, fails, main, ok
 
 
 def simulate(text, *args):
@@ -104,6 +104,22 @@ def test_measured_clock_executes_every_step():
     ok('steps', 'm.kvsteps', '--check')
     fails(2, 'counters', args=(*args, '--clock', 'measured:backend=counters'))
     fails(2, 'no route', args=(*args, '--clock', 'measured:route=nope'))
+
+
+def test_describe_draws():
+    import os
+    import shutil
+    from tap import SOURCE
+    if shutil.which('gnuplot') is None:
+        raise Skip('no gnuplot')
+    log = os.path.join(SOURCE, 'examples', 'azure-conv-slice.csv')
+    r = json.loads(ok('workload', 'describe', log, '--json', '--plots', 'p'))
+    assert r['requests'] == 1500 and r['prompt_tokens'] == 1600943 and r['output_tokens'] == 385847
+    for name in ('rate', 'lengths'):
+        for end in ('png', 'svg', 'gp', 'dat'):
+            assert os.path.getsize(f'p/{name}.{end}') > 0
+    points = [l for l in open('p/lengths.dat') if l[0] not in '#\n']
+    assert len(points) == 1500
 
 
 sys.exit(main(globals()))

@@ -44,16 +44,6 @@ static void workload_options_clear(WorkloadOptions *o)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(WorkloadOptions, workload_options_clear)
 
-static Workload *open_workload(const Scenario *scenario, GError **error)
-{
-    WorkloadConfig config;
-    Workload *workload = NULL;
-    if (scenario_workload_config(scenario, &config, error))
-        workload = workload_open(&config, error);
-    workload_config_clear(&config);
-    return workload;
-}
-
 static gboolean write_table(const char *path, const Description *d,
                             gboolean (*write)(const Description *, OutFile *, GError **),
                             GError **error)
@@ -67,7 +57,7 @@ static gboolean write_table(const char *path, const Description *d,
 static gboolean action_describe(const Scenario *scenario, const WorkloadOptions *o,
                                 Progress *progress, GError **error)
 {
-    g_autoptr(Workload) workload = open_workload(scenario, error);
+    g_autoptr(Workload) workload = scenario_open_workload(scenario, FALSE, error);
     if (workload == NULL)
         return FALSE;
     g_autofree Description *d = workload_describe(workload, progress, error);
@@ -103,7 +93,7 @@ static gboolean write_workload(Workload *workload, const WorkloadOptions *o, Pro
 static gboolean action_convert(const Scenario *scenario, const WorkloadOptions *o,
                                Progress *progress, GError **error)
 {
-    g_autoptr(Workload) workload = open_workload(scenario, error);
+    g_autoptr(Workload) workload = scenario_open_workload(scenario, FALSE, error);
     return workload != NULL && write_workload(workload, o, progress, error);
 }
 
@@ -143,7 +133,7 @@ static gboolean open_parts(Scenario *scenario, char **words, guint n, GPtrArray 
             return FALSE;
         }
         scenario_set(scenario, "workload", path);
-        Workload *part = open_workload(scenario, error);
+        Workload *part = scenario_open_workload(scenario, FALSE, error);
         if (part == NULL)
             return FALSE;
         g_ptr_array_add(parts, part);

@@ -59,6 +59,8 @@ char *scenario_to_ini(const Scenario *self, ScenarioGroup groups);
 
 /* The modules' configs. The caller initialises nothing and clears each with its own function. */
 gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GError **error);
+/* The workload opened; `hash` asks for the SHA-256 of a log of any size. */
+Workload *scenario_open_workload(const Scenario *self, gboolean hash, GError **error);
 gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error);
 gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error);
 gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError **error);

@@ -84,6 +84,18 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
     return TRUE;
 }
 
+Workload *scenario_open_workload(const Scenario *self, gboolean hash, GError **error)
+{
+    WorkloadConfig config;
+    Workload *workload = NULL;
+    if (scenario_workload_config(self, &config, error)) {
+        config.hash = hash ? 1 : config.hash;
+        workload = workload_open(&config, error);
+    }
+    workload_config_clear(&config);
+    return workload;
+}
+
 gboolean scenario_model(const Scenario *self, ModelInfo *ret, GError **error)
 {
     const char *name = scenario_get(self, "model");

@@ -225,14 +225,9 @@ static void json_add_simulation(JsonBuilder *json, const SimOutputs *o, const Si
 gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Progress *progress,
                         SimResult *ret, JsonBuilder *json, gboolean flat, GError **error)
 {
-    WorkloadConfig workload_config;
-    g_autoptr(Workload) workload = NULL;
-    gboolean ok = scenario_workload_config(scenario, &workload_config, error);
-    workload_config.hash =
-        stage->steps_path != NULL ? 1 : workload_config.hash; /* into its header */
-    if (ok)
-        workload = workload_open(&workload_config, error);
-    workload_config_clear(&workload_config);
+    /* a steps file's header names the log by its hash */
+    g_autoptr(Workload) workload =
+        scenario_open_workload(scenario, stage->steps_path != NULL, error);
     if (workload == NULL)
         return FALSE;
 
@@ -263,11 +258,7 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
 gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress,
                       SimResult *ret, GError **error)
 {
-    WorkloadConfig workload_config;
-    g_autoptr(Workload) workload = NULL;
-    if (scenario_workload_config(scenario, &workload_config, error))
-        workload = workload_open(&workload_config, error);
-    workload_config_clear(&workload_config);
+    g_autoptr(Workload) workload = scenario_open_workload(scenario, FALSE, error);
     g_autoptr(OutFile) out = workload != NULL ? out_file_new(path, error) : NULL;
     if (out == NULL)
         return FALSE;

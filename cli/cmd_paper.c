@@ -17,10 +17,12 @@ static const char examples[] =
     "  kvreplay paper --counters                      (every published experiment)\n"
     "  kvreplay paper --counters --trace zipf --max-active 8 --splits buckets=32,workqueue=28\n";
 
+enum { NOT_GIVEN = G_MININT };
+
 typedef struct PaperOptions {
-    char *trace, *splits, *steps_file, *out, *backend, *runtime;
-    gint64 max_active, seed, requests, steps;
-    gint layers, device;
+    char *trace, *splits, *steps_file, *out, *backend, *runtime, *profile;
+    gint64 max_active, seed, requests, steps; /* NOT_GIVEN */
+    gint layers, device;                      /* NOT_GIVEN */
     gboolean counters, json, quick, quiet;
 } PaperOptions;
 
@@ -32,23 +34,28 @@ static void paper_options_clear(PaperOptions *o)
     g_free(o->out);
     g_free(o->backend);
     g_free(o->runtime);
+    g_free(o->profile);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PaperOptions, paper_options_clear)
+
+static gint64 given_or(gint64 value, gint64 otherwise)
+{
+    return value == NOT_GIVEN ? otherwise : value;
+}
 
 static gboolean experiment(const PaperOptions *o, const char *trace, gint64 max_active,
                            PaperExperiment *ret, GError **error)
 {
     gboolean published;
-    if (!paper_experiment_init(ret, trace, max_active, o->seed, &published, error))
+    if (!paper_experiment_init(ret, trace, max_active, given_or(o->seed, PAPER_FIRST_HELD_OUT),
+                               &published, error))
         return FALSE;
     if (!published)
         g_printerr("note: no published run of %s with %" G_GINT64_FORMAT
                    " row slots; requests, steps and splits are those of the nearest one\n",
                    trace, max_active);
-    if (o->requests > 0)
-        ret->requests = o->requests;
-    if (o->steps >= 0)
-        ret->steps = o->steps;
+    ret->requests = given_or(o->requests, ret->requests);
+    ret->steps = given_or(o->steps, ret->steps);
     return o->splits == NULL || paper_parse_splits(ret, o->splits, error);
 }
 
@@ -96,23 +103,69 @@ static gboolean usage(GError **error, const char *text)
     return FALSE;
 }
 
-static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, GError **error)
+/* An option that the chosen way of running has no use for is refused, never ignored. */
+static gboolean check_given(const PaperOptions *o, GError **error)
 {
-    if (o->trace != NULL || o->splits != NULL || o->steps_file != NULL || o->json ||
-        o->requests > 0)
-        return usage(
-            error, "--out runs every published experiment: --trace, --splits, --requests, --steps, "
-                   "--steps-file and --json go with --counters");
-    if (o->layers < 1 || o->layers > 1024 || o->device < 0)
+    enum { WITH_COUNTERS = 1, WITH_OUT = 2, WITH_TRACE = 4 };
+    const struct {
+        const char *name;
+        gboolean given;
+        guint with;
+    } all[] = {
+        {"--trace", o->trace != NULL, WITH_COUNTERS},
+        {"--max-active", o->max_active != NOT_GIVEN, WITH_TRACE},
+        {"--seed", o->seed != NOT_GIVEN, WITH_COUNTERS},
+        {"--requests", o->requests != NOT_GIVEN, WITH_COUNTERS},
+        {"--steps", o->steps != NOT_GIVEN, WITH_COUNTERS},
+        {"--splits", o->splits != NULL, WITH_COUNTERS},
+        {"--steps-file", o->steps_file != NULL, WITH_TRACE},
+        {"--json", o->json, WITH_TRACE},
+        {"--quick", o->quick, WITH_OUT},
+        {"--backend", o->backend != NULL, WITH_OUT},
+        {"--runtime", o->runtime != NULL, WITH_OUT},
+        {"--profile", o->profile != NULL, WITH_OUT},
+        {"--layers", o->layers != NOT_GIVEN, WITH_OUT},
+        {"--device", o->device != NOT_GIVEN, WITH_OUT},
+    };
+    const guint mode = o->out != NULL     ? WITH_OUT
+                       : o->trace != NULL ? WITH_COUNTERS | WITH_TRACE
+                                          : WITH_COUNTERS;
+    for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
+        if (!all[i].given || (all[i].with & mode) != 0)
+            continue;
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s goes with %s", all[i].name,
+                    all[i].with == WITH_OUT        ? "--out DIR"
+                    : all[i].with == WITH_COUNTERS ? "--counters: --out runs every published "
+                                                     "experiment at its own settings"
+                                                   : "one experiment: --counters --trace NAME");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean check_values(const PaperOptions *o, GError **error)
+{
+    if (o->requests != NOT_GIVEN && o->requests < 1)
+        return usage(error, "--requests: expected 1 or more");
+    if (o->steps != NOT_GIVEN && o->steps < 0)
+        return usage(error, "--steps: expected 0 (all) or more");
+    if ((o->layers != NOT_GIVEN && (o->layers < 1 || o->layers > 1024)) ||
+        (o->device != NOT_GIVEN && o->device < 0))
         return usage(error,
                      "--layers and --device: expected 1 to 1024 layers and an ordinal from 0");
+    return TRUE;
+}
+
+static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, GError **error)
+{
     g_autoptr(Progress) progress = progress_new(o->quiet, inv->interrupted);
     PaperRun run = {
         .out = o->out,
         .backend = g_strcmp0(o->backend, "auto") == 0 ? NULL : o->backend,
+        .profile = o->profile,
         .quick = o->quick,
-        .layers = o->layers,
-        .device = o->device,
+        .layers = (gint)given_or(o->layers, 32),
+        .device = (gint)given_or(o->device, 0),
         .progress = progress,
     };
     return paper_write_all(&run, error);
@@ -134,7 +187,14 @@ static gboolean check_runtime(const char *runtime, GError **error)
 
 gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
 {
-    g_auto(PaperOptions) o = {.max_active = 8, .seed = 20260623, .steps = -1, .layers = 32};
+    g_auto(PaperOptions) o = {
+        .max_active = NOT_GIVEN,
+        .seed = NOT_GIVEN,
+        .requests = NOT_GIVEN,
+        .steps = NOT_GIVEN,
+        .layers = NOT_GIVEN,
+        .device = NOT_GIVEN,
+    };
     const GOptionEntry entries[] = {
         {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out,
          "every table, picture and the report into this folder", "DIR"},
@@ -143,6 +203,8 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
          "auto, cuda, cpu or counters (default auto)", "NAME"},
         {"runtime", 0, 0, G_OPTION_ARG_STRING, &o.runtime,
          "attention, or layer: with the step's GEMMs (default attention)", "NAME"},
+        {"profile", 0, 0, G_OPTION_ARG_FILENAME, &o.profile,
+         "device profile (calibrate --fit) of the policies cost and learned", "FILE"},
         {"layers", 0, 0, G_OPTION_ARG_INT, &o.layers,
          "layers that share a plan in the second reading (default 32)", "L"},
         {"device", 0, 0, G_OPTION_ARG_INT, &o.device, "CUDA device (default 0)", "N"},
@@ -172,12 +234,12 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
         return FALSE;
     if (o.counters == (o.out != NULL))
         return usage(error, "name what to do: --counters or --out DIR (see --help)");
+    if (!check_given(&o, error) || !check_values(&o, error))
+        return FALSE;
     if (o.out != NULL)
         return whole_folder(inv, &o, error);
     if (o.trace != NULL)
-        return one_experiment(&o, o.trace, o.max_active, error);
-    if (o.json || o.steps_file != NULL)
-        return usage(error, "--json and --steps-file want one experiment: --trace NAME");
+        return one_experiment(&o, o.trace, given_or(o.max_active, 8), error);
     for (const PaperPreset *p = paper_presets; p->trace != NULL; p++)
         if (!one_experiment(&o, p->trace, p->max_active, error))
             return FALSE;

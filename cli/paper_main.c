@@ -5,8 +5,12 @@
 #include "base/error.h"
 #include "cli/paper_run.h"
 
-enum { POLICIES = 2 };
-static const char *const policy_names[POLICIES] = {"paper-v1", "paper-v2"};
+/* The published gates choose among the published splits (and FlashInfer); the cost models choose
+ * among our own routes, the balanced splits too. */
+static const struct {
+    const char *name;
+    gboolean published;
+} policy_rows[] = {{"paper-v1", TRUE}, {"paper-v2", TRUE}, {"cost", FALSE}, {"learned", FALSE}};
 
 /* A line of main.csv under way: values by seed. */
 typedef struct Entry {
@@ -18,7 +22,7 @@ typedef struct Entry {
     guint64 executed, checked;
     double max_err;
     GHashTable *chosen; /* policies: route -> guint64 * steps; NULL */
-    char *refused;
+    char *refused;      /* why there are no figures, or what a reader must know of them */
 } Entry;
 
 static void entry_free(gpointer data)
@@ -59,7 +63,8 @@ static void entry_add_times(Entry *e, double event, double wall, double plan)
 
 /* --- one seed --- */
 
-static GPtrArray *lanes_of(const PaperRun *run, const PaperExperiment *e, gboolean balanced)
+static GPtrArray *lanes_of(const PaperRun *run, const PaperExperiment *e, gboolean with_peers,
+                           gboolean balanced)
 {
     static const char *const queues[] = {"masked", "workqueue", "workqueue-fused"};
     GPtrArray *lanes = paper_lanes_new();
@@ -70,7 +75,8 @@ static GPtrArray *lanes_of(const PaperRun *run, const PaperExperiment *e, gboole
         g_autofree char *name = g_strdup_printf("%s S=%" G_GINT64_FORMAT, queues[i], e->queue_s);
         paper_lane_add(lanes, name, "%s:s=%" G_GINT64_FORMAT, queues[i], e->queue_s);
     }
-    paper_lanes_add_peers(lanes, run);
+    if (with_peers)
+        paper_lanes_add_peers(lanes, run);
     if (balanced) {
         paper_lane_add(lanes, "workqueue balanced", "workqueue");
         paper_lane_add(lanes, "workqueue-fused balanced", "workqueue-fused");
@@ -113,7 +119,23 @@ static void add_lanes(GPtrArray *entries, const PaperSeries *series)
     }
 }
 
-/* What a policy chose (from a counting run over the same lanes), with the times measured. */
+static const PaperLane *lane_named(const PaperSeries *series, const char *name)
+{
+    for (guint i = 0; i < series->lanes->len; i++) {
+        const PaperLane *lane = series->lanes->pdata[i];
+        if (strcmp(lane->name, name) == 0)
+            return lane;
+    }
+    return NULL;
+}
+
+static gboolean has_lane(const PaperSeries *series, const char *name)
+{
+    const PaperLane *lane = lane_named(series, name);
+    return lane != NULL && lane->refused == NULL;
+}
+
+/* What a policy chose (from a counting run over some of the lanes), with the times measured. */
 static void add_policy(GPtrArray *entries, const char *name, const PaperSeries *series,
                        const PaperSeries *policy)
 {
@@ -125,7 +147,8 @@ static void add_policy(GPtrArray *entries, const char *name, const PaperSeries *
         e->chosen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     for (guint step = 0; step < policy->chosen->len; step++) {
         const guint at = g_array_index(policy->chosen, guint, step);
-        const PaperLane *lane = series->lanes->pdata[at];
+        const PaperLane *lane =
+            lane_named(series, ((const PaperLane *)policy->lanes->pdata[at])->name);
         guint64 *n = g_hash_table_lookup(e->chosen, lane->name);
         if (n == NULL) {
             n = g_new0(guint64, 1);
@@ -146,6 +169,41 @@ static void add_policy(GPtrArray *entries, const char *name, const PaperSeries *
     entry_add_times(e, paper_mean(event), paper_mean(wall), paper_mean(plan));
 }
 
+static gboolean measure_policies(const PaperRun *run, const PaperExperiment *e, const char *name,
+                                 GPtrArray *entries, const PaperSeries *series, GError **error)
+{
+    for (guint p = 0; p < G_N_ELEMENTS(policy_rows); p++) {
+        PaperRun counting = *run;
+        const char *text = policy_rows[p].name;
+        Entry *entry = entry_get(entries, "policy", text);
+        if (strcmp(text, "learned") == 0 && !run->learned) {
+            if (entry->refused == NULL)
+                entry->refused = g_strdup("n/a: no learned model of this card; calibrate --fit "
+                                          "makes one, --profile FILE gives it");
+            continue;
+        }
+        g_autofree char *policy_name = g_strconcat(name, "-", text, NULL);
+        if (!run->gpu) /* which can tell what a peer's route does only by running */
+            counting.backend = "counters";
+        PaperMeasure count = {
+            .name = policy_name,
+            .experiment = e,
+            .policy = text,
+            .lanes = lanes_of(run, e, policy_rows[p].published, !policy_rows[p].published)};
+        g_autoptr(PaperSeries) policy = paper_measure(&counting, &count, error);
+        if (policy == NULL)
+            return FALSE;
+        add_policy(entries, text, series, policy);
+        if (policy_rows[p].published && entry->refused == NULL && !has_lane(policy, "flashinfer"))
+            entry->refused = g_strdup("flashinfer is not built in or cannot run here: its gates "
+                                      "fall to workqueue-fused");
+        if (strcmp(text, "cost") == 0 && run->profile == NULL && entry->refused == NULL)
+            entry->refused = g_strdup("the cost model is a guess of a small GPU's; --profile FILE "
+                                      "replaces it");
+    }
+    return TRUE;
+}
+
 static gboolean measure_seed(PaperRun *run, const PaperExperiment *e, GPtrArray *entries,
                              guint64 *ret_steps, GError **error)
 {
@@ -155,27 +213,13 @@ static gboolean measure_seed(PaperRun *run, const PaperExperiment *e, GPtrArray 
                       .experiment = e,
                       .execute = steps_to_execute(run, e),
                       .check_every = run->gpu ? 8 : 1,
-                      .lanes = lanes_of(run, e, TRUE)};
+                      .lanes = lanes_of(run, e, TRUE, TRUE)};
     g_autoptr(PaperSeries) series = paper_measure(run, &m, error);
     if (series == NULL)
         return FALSE;
     *ret_steps += series->steps;
     add_lanes(entries, series);
-    for (guint p = 0; p < POLICIES; p++) {
-        PaperRun counting = *run;
-        g_autofree char *policy_name = g_strconcat(name, "-", policy_names[p], NULL);
-        if (!run->gpu) /* which can tell what a peer's route does only by running */
-            counting.backend = "counters";
-        PaperMeasure count = {.name = policy_name,
-                              .experiment = e,
-                              .policy = policy_names[p],
-                              .lanes = lanes_of(run, e, FALSE)};
-        g_autoptr(PaperSeries) policy = paper_measure(&counting, &count, error);
-        if (policy == NULL)
-            return FALSE;
-        add_policy(entries, policy_names[p], series, policy);
-    }
-    return TRUE;
+    return measure_policies(run, e, name, entries, series, error);
 }
 
 /* --- writing --- */
@@ -350,8 +394,8 @@ static void write_ratios(PaperCsv *csv, const PaperRun *run, const PaperPreset *
     const Entry *base = entry_get(entries, "route", "flashinfer");
     if (base->event->len == 0)
         base = entry_get(entries, "route", "single");
-    for (guint p = 0; p < POLICIES; p++)
-        measured_ratio(csv, run, preset, base, entry_get(entries, "policy", policy_names[p]));
+    for (guint p = 0; p < G_N_ELEMENTS(policy_rows); p++)
+        measured_ratio(csv, run, preset, base, entry_get(entries, "policy", policy_rows[p].name));
 }
 
 static gboolean one_preset(PaperRun *run, const PaperPreset *preset, PaperCsv *csv,

@@ -42,11 +42,9 @@ void paper_lane_add(GPtrArray *lanes, const char *name, const char *format, ...)
 
 void paper_lanes_add_peers(GPtrArray *lanes, const PaperRun *run)
 {
-    for (guint i = 0; run->gpu && routes[i] != NULL; i++) {
-        const PeerOps *peer = peer_find(routes[i]->name);
-        if (((const RouteOps *)routes[i])->kind == ROUTE_PEER && peer != NULL && peer->built)
-            paper_lane_add(lanes, routes[i]->name, "%s", routes[i]->name);
-    }
+    g_autoptr(GPtrArray) names = run->gpu ? paper_peer_routes(peer_find) : g_ptr_array_new();
+    for (guint i = 0; i < names->len; i++)
+        paper_lane_add(lanes, names->pdata[i], "%s", (const char *)names->pdata[i]);
 }
 
 void paper_series_free(PaperSeries *self)
@@ -69,6 +67,7 @@ static gboolean configure(const PaperRun *run, const PaperMeasure *m, ReplayConf
     ret->config.device = run->device;
     ret->config.layers = MAX(m->layers, 1);
     ret->config.graphs = m->graphs;
+    ret->profile = g_strdup(run->profile);
     ret->execute = m->execute == G_MAXUINT64 ? EXECUTE_ALL : EXECUTE_SAMPLE;
     ret->execute_a = m->execute;
     ret->check_every = m->check_every;

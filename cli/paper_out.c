@@ -6,8 +6,19 @@
 #include "cli/stages.h"
 #include "plots/paper_pictures.h"
 
+static gboolean read_profile(PaperRun *run, GError **error)
+{
+    if (run->profile == NULL)
+        return TRUE;
+    g_autoptr(DeviceProfile) profile = device_profile_read(run->profile, error);
+    run->learned = profile != NULL && profile->has_learned;
+    return profile != NULL;
+}
+
 static gboolean open_run(PaperRun *run, GError **error)
 {
+    if (!read_profile(run, error))
+        return FALSE;
     ReplayConfig config;
     replay_config_init(&config);
     config.config.device = run->device;
@@ -45,6 +56,7 @@ static gboolean write_summary(const PaperRun *run, GError **error)
     put_text(b, "backend", run->backend);
     put_text(b, "backend_line", run->backend_line);
     put_text(b, "device", run->device_name);
+    put_text(b, "profile", run->profile);
     put_text(b, "published_device", PAPER_CARD);
     json_builder_set_member_name(b, "quick");
     json_builder_add_boolean_value(b, run->quick);

@@ -18,6 +18,8 @@
 typedef struct PaperRun {
     const char *out;     /* folder */
     const char *backend; /* as named; NULL = auto */
+    const char *profile; /* device profile file; NULL = the built-in guess */
+    gboolean learned;    /* the profile has a learned model */
     gboolean quick;
     gboolean executes, gpu; /* what the backend does */
     gint layers, device;

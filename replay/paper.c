@@ -242,3 +242,15 @@ gboolean paper_replay_config(const PaperExperiment *self, const char *policy, Re
         replay_config_clear(ret);
     return ok;
 }
+
+GPtrArray *paper_peer_routes(const PeerOps *(*find)(const char *name))
+{
+    GPtrArray *names = g_ptr_array_new();
+    for (guint i = 0; routes[i] != NULL; i++) {
+        const PeerOps *peer =
+            ((const RouteOps *)routes[i])->kind == ROUTE_PEER ? find(routes[i]->name) : NULL;
+        if (peer != NULL && peer->built)
+            g_ptr_array_add(names, (gpointer)routes[i]->name);
+    }
+    return names;
+}

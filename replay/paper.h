@@ -9,6 +9,7 @@
 #ifndef KV_REPLAY_PAPER_H
 #define KV_REPLAY_PAPER_H
 
+#include "kernels/peers/peers.h"
 #include "replay/replay.h"
 
 typedef struct PaperPreset {
@@ -69,5 +70,9 @@ gboolean paper_write_steps(const PaperExperiment *self, const char *path, GError
  * and execution. Clear it with replay_config_clear. */
 gboolean paper_replay_config(const PaperExperiment *self, const char *policy, ReplayConfig *ret,
                              GError **error);
+
+/* Names (static) of the routes that are other projects' kernels and are built: all that a GPU's
+ * tables take, in the order of `routes`. `find` is peer_find, or a test's. */
+GPtrArray *paper_peer_routes(const PeerOps *(*find)(const char *name));
 
 #endif

@@ -71,6 +71,32 @@ def test_policies_say_what_they_chose():
     assert chosen['zipf', '8', 'paper-v1'] == 'workqueue S=28 240/240', chosen
 
 
+PROFILE = {'kvreplay_profile': 1, 'device': 'a test card', 'workers': 112,
+           'cost': {'bandwidth_gbps': 300, 'launch_us': 3, 'cmin': 64, 'routes': {}},
+           'learned': {'worker_gbps': 6, 'routes': {
+               'single': {'fixed_us': 5, 'launch_us': 0, 'stream': 1, 'tail': 0, 'merge': 0, 'wave_us': 0},
+               'persistent': {'fixed_us': 9, 'launch_us': 0, 'stream': 1, 'tail': 0, 'merge': 0, 'wave_us': 0}}}}
+
+
+def test_cost_models_stand_beside_the_published_gates():
+    counted()
+    rows = {(r['trace'], r['max_active'], r['name']): r for r in table('main') if r['kind'] == 'policy'}
+    assert {k[2] for k in rows} == {'paper-v1', 'paper-v2', 'cost', 'learned'}
+    r = rows['zipf', '8', 'learned']
+    assert r['chosen'] == '' and '--profile' in r['note'], r
+    assert 'guess' in rows['zipf', '8', 'cost']['note']
+    assert 'workqueue-fused' in rows['zipf', '8', 'paper-v2']['note']
+    with open('card.json', 'w') as f:
+        json.dump(PROFILE, f)
+    ok('paper', '--out', 'q', '--quick', '--backend', 'counters', '--quiet', '--profile', 'card.json')
+    rows = {(r['trace'], r['max_active'], r['name']): r for r in table('main', 'q') if r['kind'] == 'policy'}
+    r = rows['bucketed', '1', 'learned']  # eight tasks of one row are slow: the other one is taken
+    assert r['chosen'] == 'persistent 320/320' and r['note'] == '', r
+    assert rows['bucketed', '1', 'cost']['note'] == ''
+    assert rows['bucketed', '1', 'paper-v1']['chosen'] == 'buckets S=32 320/320'
+    assert {(x['trace'], x['policy']) for x in table('ratios', 'q')} >= {('zipf', 'cost'), ('zipf', 'learned')}
+
+
 def test_studies_cover_their_settings():
     counted()
     padding = [(r['route'], float(r['launches_per_step'])) for r in table('padding')]
@@ -120,6 +146,21 @@ def test_bad_input():
     fails(2, 'abacus', args=('paper', '--out', 'p', '--backend', 'abacus'))
     fails(2, '--runtime', 'engine', args=('paper', '--out', 'p', '--runtime', 'engine'))
     fails(2, '--layers', args=('paper', '--out', 'p', '--layers', '0'))
+    fails(2, 'none.json', args=('paper', '--out', 'p', '--profile', 'none.json'))
+    fails(2, '--requests', args=('paper', '--counters', '--trace', 'zipf', '--requests', '0'))
+    fails(2, '--steps', args=('paper', '--counters', '--trace', 'zipf', '--steps', '-1'))
+    assert not os.path.exists('p')
+
+
+def test_no_option_is_ignored():
+    for option in [('--trace', 'zipf'), ('--max-active', '8'), ('--seed', '20260623'), ('--requests', '4'),
+                   ('--steps', '0'), ('--splits', '8'), ('--steps-file', 'f'), ('--json',)]:
+        fails(2, option[0], '--counters', args=('paper', '--out', 'p', *option))
+    for option in [('--quick',), ('--backend', 'cpu'), ('--runtime', 'attention'), ('--profile', 'f'),
+                   ('--layers', '32'), ('--device', '0')]:
+        fails(2, option[0], '--out', args=('paper', '--counters', '--trace', 'zipf', *option))
+    for option in [('--json',), ('--steps-file', 'f'), ('--max-active', '8')]:
+        fails(2, option[0], '--trace', args=('paper', '--counters', *option))
     assert not os.path.exists('p')
 
 

@@ -205,6 +205,48 @@ static void test_one_row(void)
     paper_experiment_clear(&e);
 }
 
+/* Stand-ins for what a build with the peers has. */
+static const PeerOps *no_peer(const char *name)
+{
+    return NULL;
+}
+static const PeerOps *one_built(const char *name)
+{
+    static const PeerOps built = {.name = "flashinfer", .built = 1};
+    static const PeerOps twin = {.name = "vllm-pa2", .why_not = "tools/get-peers"};
+    return strcmp(name, built.name) == 0 ? &built : strcmp(name, twin.name) == 0 ? &twin : NULL;
+}
+
+static void test_peers(void)
+{
+    g_autoptr(GPtrArray) none = paper_peer_routes(no_peer);
+    g_assert_cmpuint(none->len, ==, 0);
+    g_autoptr(GPtrArray) names = paper_peer_routes(one_built); /* the twin is not taken */
+    g_assert_cmpuint(names->len, ==, 1);
+    g_assert_cmpstr(names->pdata[0], ==, "flashinfer");
+
+    /* And with it among the routes the published gates name it, and nothing stands in. */
+    static const char *const lanes[] = {"buckets", "workqueue", "workqueue-fused", "flashinfer"};
+    Route route[4];
+    Candidate candidate[4];
+    for (guint i = 0; i < 4; i++) {
+        route[i] = (Route){.ops = route_find(lanes[i]), .label = (char *)lanes[i]};
+        candidate[i] = (Candidate){.route = &route[i], .measured_us = (double)NAN};
+    }
+    g_autoptr(DeviceProfile) profile = device_profile_guess();
+    PluginChoice choice = test_choice("policy", policies, "paper-v2");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Policy) policy = policy_new(&choice, profile, &error);
+    g_assert_true(policy->ops->begin(policy, candidate, 4, &error));
+    g_assert_null(policy->ops->note(policy));
+    StepFeatures step = {.shape = {32, 8, 128, 16, ATTN_F16, ATTN_HND}, .rows = 1};
+    step.max_length = 8192;
+    g_assert_cmpuint(policy->ops->choose(policy, &step, candidate, 4), ==, 3);
+    step.max_length = 16384;
+    g_assert_cmpuint(policy->ops->choose(policy, &step, candidate, 4), ==, 0);
+    plugin_choice_clear(&choice);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -214,5 +256,6 @@ int main(int argc, char **argv)
     g_test_add_func("/paper/splits", test_splits);
     g_test_add_func("/paper/published-table", test_published_table);
     g_test_add_func("/paper/one-row", test_one_row);
+    g_test_add_func("/paper/peers", test_peers);
     return g_test_run();
 }

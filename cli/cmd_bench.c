@@ -6,10 +6,11 @@
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
+#include "cli/version.h"
 #include "replay/bench.h"
 
 static const char examples[] =
-    "Cells are named sets (quick, full) or products:\n"
+    "Cells are named sets (quick, full, published) or products:\n"
     "  "
     "len=2k,8k,bimodal,uniform,zipf;rows=1,4,32;heads=32:8,8:8;dim=64,128,256;page=16;dtype=fp16\n"
     "\nExamples:\n"
@@ -18,8 +19,8 @@ static const char examples[] =
     "bench.csv\n"
     "  kvreplay bench --backend cuda --cells full --csv full.csv\n";
 
-static gboolean bench_config(const Scenario *scenario, const char *cells, gint rounds,
-                             BenchConfig *ret, GError **error)
+static gboolean bench_config(const Scenario *scenario, const char *cells, BenchConfig *ret,
+                             GError **error)
 {
     ReplayConfig replay;
     gboolean ok = scenario_replay_config(scenario, &replay, error);
@@ -29,7 +30,7 @@ static gboolean bench_config(const Scenario *scenario, const char *cells, gint r
         ret->config = replay.config;
         memset(&replay.backend, 0, sizeof replay.backend); /* moved */
         memset(&replay.splits, 0, sizeof replay.splits);
-        ret->rounds = rounds;
+        ret->commit = KVREPLAY_COMMIT;
         if (scenario_is_given(scenario, "routes")) {
             GPtrArray *chosen = replay.routes;
             replay.routes = ret->routes;
@@ -67,11 +68,14 @@ static gboolean bench_show(const BenchResult *result, gboolean json, gboolean ta
 gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_autofree char *cells = NULL, *csv = NULL;
-    gint rounds = 0;
+    gint rounds = 0, seconds = 0;
     gboolean json = FALSE, quiet = FALSE;
     const GOptionEntry entries[] = {
         {"cells", 0, 0, G_OPTION_ARG_STRING, &cells, "cells to run (default quick)", "CELLS"},
-        {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "rounds a cell; 0 = 15, on a CPU 3", "N"},
+        {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds,
+         "rounds a cell; 0 = 15, 9 or 5 by its size, on a CPU 3", "N"},
+        {"seconds", 0, 0, G_OPTION_ARG_INT, &seconds,
+         "leave out the cells that are not begun after this long; 0 = run all", "N"},
         {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv,
          "one line per cell and route, '-' for standard output", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
@@ -84,10 +88,10 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
-    if (rounds < 0 || (json && csv != NULL && strcmp(csv, "-") == 0)) {
+    if (rounds < 0 || seconds < 0 || (json && csv != NULL && strcmp(csv, "-") == 0)) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    rounds < 0 ? "--rounds: expected 0 or more"
-                               : "--json and --csv - both want standard output");
+                    rounds < 0 || seconds < 0 ? "--rounds, --seconds: expected 0 or more"
+                                              : "--json and --csv - both want standard output");
         return FALSE;
     }
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
@@ -96,8 +100,10 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
         return FALSE;
     BenchConfig config;
     bench_config_init(&config);
+    config.rounds = rounds;
+    config.seconds = seconds;
     g_autoptr(BenchResult) result = NULL;
-    if (bench_config(scenario, cells != NULL ? cells : "quick", rounds, &config, error))
+    if (bench_config(scenario, cells != NULL ? cells : "quick", &config, error))
         result = bench_run(&config, out, progress, error);
     bench_config_clear(&config);
     if (result == NULL) {

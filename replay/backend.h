@@ -28,6 +28,8 @@ typedef struct BackendConfig {
     gint device;     /* cuda: ordinal */
     gboolean graphs; /* cuda: replay captured graphs */
     gboolean verify_launches;
+    gint64 check_bytes; /* K and V that a check reads: the longest and the shortest row whatever
+                           they take, others while they fit; 0 = every row */
 } BackendConfig;
 
 /* Contents of the pool and the queries are those of kernels/content.h under the config's seed: K
@@ -37,6 +39,15 @@ static inline gint64 backend_query_key(guint64 request, guint32 length)
     return (gint64)(request << 24 ^ length);
 }
 
+/* What execute() is asked for; 0 = wall and kernel times with caches emptied before each. */
+enum {
+    RUN_CHECK = 1 << 0,     /* compare the outputs with the reference */
+    RUN_NO_WALL = 1 << 1,   /* leave out the wall and plan times */
+    RUN_NO_KERNEL = 1 << 2, /* leave out the kernel time */
+    RUN_COLD = 1 << 3,      /* the caller changes pages: caches are not emptied here */
+    RUN_GRAPH = 1 << 4,     /* launch by a graph captured once, where `replays` says so */
+};
+
 /* One execution of one step by one route: medians over `repeats`. Negative = not measured. Times
  * are of all `layers` launches-of-a-layer together. */
 typedef struct Execution {
@@ -44,17 +55,22 @@ typedef struct Execution {
     double kernel_us; /* graph replay, or events around the launches alone */
     double wall_us;   /* uploads, launches, synchronised */
     double plan_us;   /* planning on the device and uploads */
+    double tables_us; /* of both: the step's block-table deltas, which are no route's own */
     gint64 upload_bytes;
     gint copies, memsets;
     gint64 launches_seen; /* kernel launches of one layer: counted under verify_launches, or a
                              peer's own figure; -1 = not known */
     gboolean checked;
+    gint checked_rows;
     double max_abs_err, mean_abs_err;
 } Execution;
 
 /* Largest and mean absolute difference of `n` halves from `want`; NaN anywhere gives NaN. */
 void backend_errors(AttnDtype dtype, const void *out, const double *want, gsize n, double *ret_max,
                     double *ret_mean);
+/* Rows that a check of so many bytes looks at (BackendConfig.check_bytes), ascending; gint32. */
+GArray *backend_rows_to_check(const AttnShape *shape, const gint32 *lens, gint32 rows,
+                              gint64 bytes);
 /* The gate, by dtype: fp16 max < 2e-3 and mean < 3e-4; bf16, whose outputs are rounded 8 times as
  * coarsely, 8 times that. NaN never passes. */
 gboolean backend_errors_pass(AttnDtype dtype, double max, double mean);
@@ -68,6 +84,8 @@ typedef struct BackendOps {
     /* Why this backend was or was not chosen by `auto`: a sentence. TRUE when it can run here. */
     gboolean (*available)(const BackendConfig *config, char **ret_why);
     gint default_repeats;
+    /* Bytes that a pool may take, work space left aside, before one is created; 0 = not known. */
+    gint64 (*memory)(const BackendConfig *config);
     /* CTAs (or threads) that run at once, for balanced splits; 0 = take the device profile's. */
     gint (*workers)(Backend *self);
     /* The same for one built-in route and a batch of so many tokens in all (0 = a large one), where
@@ -83,12 +101,16 @@ typedef struct BackendOps {
     const char *(*refuses)(Backend *self, const Route *route);
     gboolean (*begin_step)(Backend *self, const Step *step, const StepRow *rows, guint32 n_rows,
                            GError **error);
-    /* Executes the step last begun. Peers get plan == NULL. `check`: compare with the reference.
+    /* Executes the step last begun. Peers get plan == NULL. `what`: RUN_* together.
      * Called once a round with repeats = 1 where routes alternate, so it must be cheap to call
      * again for the same step. wall_us and plan_us leave out the host's plan build, which the
      * caller times and adds. */
     gboolean (*execute)(Backend *self, const Route *route, const AttnPlan *plan, gint repeats,
-                        gboolean check, Execution *ret, GError **error);
+                        guint what, Execution *ret, GError **error);
+    /* Outputs of the last execution, [rows][q_heads][head_dim] halves. */
+    gboolean (*outputs)(Backend *self, guint16 *to, GError **error);
+    /* Whether one captured graph of the route serves every step of as many rows; NULL = never. */
+    gboolean (*replays)(Backend *self, const Route *route);
     /* Device name, driver, toolkit, clocks ... into the object under construction. */
     void (*describe)(Backend *self, JsonBuilder *builder);
     void (*free)(Backend *self);

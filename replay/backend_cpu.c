@@ -28,7 +28,8 @@ typedef struct CpuBackend {
     gboolean prepared, have_reference;
     GArray *lens, *offset, *table, *fresh; /* gint32 */
     GByteArray *q, *out;
-    GArray *want; /* double */
+    GArray *want;       /* double, of check_rows */
+    GArray *check_rows; /* gint32; NULL before the first check */
     AttnBatch batch;
     AttnPartials partials;
 } CpuBackend;
@@ -61,6 +62,7 @@ static void cpu_free(Backend *base)
         munmap(self->pool.v, self->pool_bytes);
     g_free(self->filled);
     GArray *arrays[] = {self->lens, self->offset, self->table, self->fresh, self->want};
+    g_clear_pointer(&self->check_rows, g_array_unref);
     for (guint i = 0; i < G_N_ELEMENTS(arrays); i++)
         g_array_unref(arrays[i]);
     g_byte_array_unref(self->q);
@@ -251,19 +253,54 @@ static void poison(CpuBackend *self, const AttnPlan *plan)
     memset(self->partials.acc, 0xff, sizeof(float) * (gsize)self->config.shape.head_dim * states);
 }
 
+/* The reference of the rows that are checked. */
+static void make_reference(CpuBackend *self)
+{
+    const AttnShape *shape = &self->config.shape;
+    const AttnBatch *all = &self->batch;
+    const gsize width = 2 * (gsize)shape->q_heads * (gsize)shape->head_dim;
+    g_clear_pointer(&self->check_rows, g_array_unref);
+    self->check_rows = backend_rows_to_check(shape, all->lens, all->rows, self->config.check_bytes);
+    const guint n = self->check_rows->len;
+    g_autofree gint32 *lens = g_new(gint32, n + 1), *offset = g_new(gint32, n + 1);
+    g_autofree guint8 *q = g_malloc(n * width + 1);
+    for (guint i = 0; i < n; i++) {
+        const gint32 r = g_array_index(self->check_rows, gint32, i);
+        lens[i] = all->lens[r];
+        offset[i] = all->offset[r];
+        memcpy(q + i * width, (const guint8 *)all->q + (gsize)r * width, width);
+    }
+    const AttnBatch batch = {(int32_t)n, lens, all->table, offset, q, NULL, all->scale};
+    g_array_set_size(self->want, (guint)(n * width / 2));
+    attn_cpu_reference(self->engine, shape, &self->pool, &batch,
+                       (double *)(void *)self->want->data);
+    self->have_reference = TRUE;
+}
+
 static void compare(CpuBackend *self, Execution *ret)
 {
     const AttnShape *shape = &self->config.shape;
-    const gsize n = (gsize)self->batch.rows * (gsize)shape->q_heads * (gsize)shape->head_dim;
-    if (!self->have_reference) {
-        g_array_set_size(self->want, (guint)n);
-        attn_cpu_reference(self->engine, shape, &self->pool, &self->batch,
-                           (double *)(void *)self->want->data);
-        self->have_reference = TRUE;
-    }
-    const double *want = (const double *)(void *)self->want->data;
-    backend_errors(shape->dtype, self->batch.out, want, n, &ret->max_abs_err, &ret->mean_abs_err);
+    const gsize width = 2 * (gsize)shape->q_heads * (gsize)shape->head_dim;
+    if (!self->have_reference)
+        make_reference(self);
+    const guint n = self->check_rows->len;
+    g_autofree guint8 *got = g_malloc(n * width + 1);
+    for (guint i = 0; i < n; i++)
+        memcpy(got + i * width,
+               self->out->data + (gsize)g_array_index(self->check_rows, gint32, i) * width, width);
+    backend_errors(shape->dtype, got, (const double *)(void *)self->want->data, n * width / 2,
+                   &ret->max_abs_err, &ret->mean_abs_err);
     ret->checked = TRUE;
+    ret->checked_rows = (gint)n;
+}
+
+static gboolean cpu_outputs(Backend *base, guint16 *to, GError **error)
+{
+    CpuBackend *self = (CpuBackend *)base;
+    const AttnShape *shape = &self->config.shape;
+    memcpy(to, self->out->data,
+           2 * (gsize)self->batch.rows * (gsize)shape->q_heads * (gsize)shape->head_dim);
+    return TRUE;
 }
 
 static double now_us(void)
@@ -274,7 +311,7 @@ static double now_us(void)
 }
 
 static gboolean cpu_execute(Backend *base, const Route *route, const AttnPlan *plan, gint repeats,
-                            gboolean check, Execution *ret, GError **error)
+                            guint what, Execution *ret, GError **error)
 {
     CpuBackend *self = (CpuBackend *)base;
     if (!prepare(self, error))
@@ -303,7 +340,7 @@ static gboolean cpu_execute(Backend *base, const Route *route, const AttnPlan *p
         .wall_us = median,
         .launches_seen = -1,
     };
-    if (check)
+    if ((what & RUN_CHECK) != 0)
         compare(self, ret);
     return TRUE;
 }
@@ -343,6 +380,7 @@ const BackendOps backend_cpu = {
     .refuses = cpu_refuses,
     .begin_step = cpu_begin_step,
     .execute = cpu_execute,
+    .outputs = cpu_outputs,
     .describe = cpu_describe,
     .free = cpu_free,
 };

@@ -6,7 +6,9 @@
  * launches of all layers, synchronised, on the host's clock; (b) kernel: the same launches again,
  * behind a spinning kernel so that the host is ahead, between two events (or one captured graph).
  * plan_us is what was uploaded before the launches: the step's deltas and the route's task list.
- * Checks compare the outputs of (b) with the fp64 reference, for which the host makes the step's
+ * A caller that takes other pages for each run asks for (a) and (b) one at a time, with nothing
+ * emptied in between, and may have the launches come from a graph that was captured once
+ * (RUN_GRAPH). Checks compare outputs with the fp64 reference, for which the host makes the step's
  * pages again by the formula.
  */
 #include <cuda_runtime_api.h>
@@ -24,6 +26,14 @@
 #include "replay/cuda_table.h"
 #include "replay/peer_route.h"
 
+typedef struct Captured { /* a graph of one route's launches, and what it was captured for */
+    cudaGraphExec_t exec;
+    AttnBatch batch;
+    AttnPlanConfig plan;
+    gconstpointer engine; /* our own, or the peer's */
+    guint32 longest;      /* peers' grids may follow from it */
+} Captured;
+
 typedef struct CudaBackend {
     Backend base;
     BackendConfig config;
@@ -35,8 +45,9 @@ typedef struct CudaBackend {
     gint64 max_rows, max_tasks, max_slots; /* of `cuda` */
     CudaTable *table;
     PeerRoutes *peers;
-    gint64 step_number; /* of begin_step() calls, 1 .. */
-    GHashTable *tables; /* peer's label -> step_number that its tables are of */
+    gint64 step_number;   /* of begin_step() calls, 1 .. */
+    GHashTable *tables;   /* peer's label -> step_number that its tables are of */
+    GHashTable *captured; /* label -> Captured * */
     void *q, *out, *flush;
     gint64 q_bytes, flush_bytes;
     cudaStream_t stream;
@@ -47,8 +58,9 @@ typedef struct CudaBackend {
     AttnCpu *engine; /* reference; made when first needed */
     AttnPool host;   /* pages made as checked steps touch them */
     guint8 *filled;
-    GArray *want; /* double */
-    GByteArray *got;
+    GArray *check_rows;         /* gint32: which the reference is of */
+    GArray *want;               /* double, of those rows */
+    GByteArray *got, *gathered; /* all outputs; those of check_rows */
     char refusal[256];
 } CudaBackend;
 
@@ -95,10 +107,19 @@ static void host_free(CudaBackend *self)
     attn_cpu_free(self->engine);
 }
 
+static void captured_free(gpointer data)
+{
+    Captured *captured = data;
+    if (captured->exec != NULL)
+        cudaGraphExecDestroy(captured->exec);
+    g_free(captured);
+}
+
 static void backend_cuda_free(Backend *base)
 {
     CudaBackend *self = (CudaBackend *)base;
     cudaDeviceSynchronize();
+    g_hash_table_unref(self->captured);
     peer_routes_free(self->peers);
     g_hash_table_unref(self->tables);
     attn_cuda_free(self->cuda);
@@ -119,8 +140,10 @@ static void backend_cuda_free(Backend *base)
         cudaStreamDestroy(self->stream);
     cudaGetLastError();
     host_free(self);
+    g_clear_pointer(&self->check_rows, g_array_unref);
     g_array_unref(self->want);
     g_byte_array_unref(self->got);
+    g_byte_array_unref(self->gathered);
     g_free(self);
 }
 
@@ -247,6 +270,8 @@ static Backend *backend_cuda_create(const BackendConfig *config, GError **error)
     self->config.layers = MAX(config->layers, 1);
     self->want = g_array_new(FALSE, FALSE, sizeof(double));
     self->got = g_byte_array_new();
+    self->gathered = g_byte_array_new();
+    self->captured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, captured_free);
     self->table = cuda_table_new();
     self->tables = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->max_rows = 256;
@@ -257,8 +282,8 @@ static Backend *backend_cuda_create(const BackendConfig *config, GError **error)
     self->flush_bytes = MAX(2 * (gint64)self->device.l2CacheSize, 32 << 20);
     if (!check_room(self, error) || !make_pools(self, error) || !make_room(self, 0, 0, 0, error))
         goto failed;
-    self->peers = peer_routes_new(&self->config.shape, &self->pool[0], self->config.device,
-                                  self->config.graphs);
+    self->peers = peer_routes_new(&self->config.shape, self->pool, self->config.layers,
+                                  self->config.device, self->config.graphs);
     return &self->base;
 failed:
     backend_cuda_free(&self->base);
@@ -280,6 +305,15 @@ static gboolean backend_cuda_available(const BackendConfig *config, char **ret_w
     *ret_why = g_strdup_printf("%s, %d SMs, %.1f GiB", p.name, p.multiProcessorCount,
                                (double)p.totalGlobalMem / (1 << 30));
     return TRUE;
+}
+
+/* Peers keep some work space of their own, 0.4 GB the largest. */
+static gint64 backend_cuda_memory(const BackendConfig *config)
+{
+    size_t left = 0, all = 0;
+    if (cudaSetDevice(config->device) != cudaSuccess || cudaMemGetInfo(&left, &all) != cudaSuccess)
+        return 0;
+    return MAX((gint64)left - ((gint64)3 << 30), 0);
 }
 
 static gint backend_cuda_workers(Backend *base)
@@ -377,7 +411,7 @@ static gboolean launch_layers(CudaBackend *self, const Route *route, const AttnP
 {
     for (gint l = 0; l < self->config.layers; l++) {
         if (route->ops->kind == ROUTE_PEER) {
-            if (!peer_routes_run(self->peers, route, self->batch.q, self->batch.out,
+            if (!peer_routes_run(self->peers, route, l, self->batch.q, self->batch.out,
                                  self->batch.scale, self->stream, error))
                 return FALSE;
             continue;
@@ -414,31 +448,35 @@ static gboolean upload(CudaBackend *self, const Route *route, const AttnPlan *pl
 }
 
 /* NaN in the outputs, and an L2 that holds none of the step. */
-static gboolean make_cold(CudaBackend *self, GError **error)
+static gboolean make_cold(CudaBackend *self, guint what, GError **error)
 {
     const AttnShape *shape = &self->config.shape;
     TRY_ATTN(attn_device_poison(self->out,
                                 (gint64)self->batch.rows * shape->q_heads * shape->head_dim,
                                 self->stream, &attn_error));
-    TRY_ATTN(attn_device_read(self->flush, self->flush_bytes, self->out,
-                              self->device.multiProcessorCount, self->stream, &attn_error));
+    if ((what & RUN_COLD) == 0)
+        TRY_ATTN(attn_device_read(self->flush, self->flush_bytes, self->out,
+                                  self->device.multiProcessorCount, self->stream, &attn_error));
     return TRUE;
 }
 
-static gboolean run_wall(CudaBackend *self, const Route *route, const AttnPlan *plan,
-                         Execution *ret, GError **error)
+static gboolean run_wall(CudaBackend *self, const Route *route, const AttnPlan *plan, guint what,
+                         cudaGraphExec_t graph, Execution *ret, GError **error)
 {
     gint64 bytes = 0;
-    if (!make_cold(self, error))
+    if (!make_cold(self, what, error))
         return FALSE;
     TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
     const double from = now_us();
     if (!upload(self, route, plan, &bytes, error))
         return FALSE;
     const double planned = now_us();
-    if (!launch_layers(self, route, plan, error))
+    if (graph != NULL)
+        TRY_CUDA(cudaGraphLaunch(graph, self->stream), "graph");
+    else if (!launch_layers(self, route, plan, error))
         return FALSE;
     TRY_CUDA(cudaStreamSynchronize(self->stream), route->label);
+    ret->tables_us = self->step_us;
     ret->wall_us = now_us() - from + self->step_us;
     ret->plan_us = planned - from + self->step_us;
     ret->upload_bytes = bytes + cuda_table_upload_bytes(self->table);
@@ -474,13 +512,67 @@ static gint64 kernel_nodes(cudaGraph_t graph)
     return kernels;
 }
 
+/* --- a graph that is kept --- */
+
+static gboolean backend_cuda_replays(Backend *base, const Route *route)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    if (route->ops->kind == ROUTE_PEER)
+        return peer_routes_replays(self->peers, route);
+    return route->ops->builtin == ATTN_PERSISTENT; /* planned on the device */
+}
+
+/* Rows, pointers and settings are in the captured arguments. */
+static gboolean still_fits(const Captured *kept, const Captured *now)
+{
+    const AttnBatch *a = &kept->batch, *b = &now->batch;
+    return a->rows == b->rows && a->lens == b->lens && a->table == b->table &&
+           a->offset == b->offset && a->q == b->q && a->out == b->out &&
+           memcmp(&kept->plan, &now->plan, sizeof kept->plan) == 0 && kept->engine == now->engine &&
+           kept->longest == now->longest;
+}
+
+/* *ret = NULL where the route's launches differ from step to step. */
+static gboolean captured_graph(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                               cudaGraphExec_t *ret, GError **error)
+{
+    *ret = NULL;
+    if (!backend_cuda_replays(&self->base, route))
+        return TRUE;
+    const gboolean peer = route->ops->kind == ROUTE_PEER;
+    Captured now = {.batch = self->batch,
+                    .engine = peer ? peer_routes_identity(self->peers, route) : self->cuda,
+                    .longest = peer ? cuda_table_max_length(self->table) : 0};
+    if (plan != NULL)
+        now.plan = plan->config;
+    const Captured *kept = g_hash_table_lookup(self->captured, route->label);
+    if (kept != NULL && still_fits(kept, &now)) {
+        *ret = kept->exec;
+        return TRUE;
+    }
+    cudaGraph_t graph = NULL;
+    /* A peer's launches follow from its plan. */
+    if ((peer && !peer_routes_plan(self->peers, route, self->stream, NULL, error)) ||
+        !capture(self, route, plan, &graph, error))
+        return FALSE;
+    const gboolean ok = cuda_ok(cudaGraphInstantiate(&now.exec, graph, 0), "graph", error);
+    cudaGraphDestroy(graph);
+    if (!ok)
+        return FALSE;
+    *ret = now.exec;
+    g_hash_table_replace(self->captured, g_strdup(route->label), g_memdup2(&now, sizeof now));
+    return TRUE;
+}
+
+/* --- kernel time --- */
+
 /* Event time of the launches, or of one graph of them, with the host ahead. */
 static gboolean time_kernels(CudaBackend *self, const Route *route, const AttnPlan *plan,
-                             cudaGraphExec_t graph, double *ret_us, GError **error)
+                             guint what, cudaGraphExec_t graph, double *ret_us, GError **error)
 {
     const gint launches = (plan != NULL ? plan->counts.launches : 4) * self->config.layers;
     float ms;
-    if (!make_cold(self, error))
+    if (!make_cold(self, what, error))
         return FALSE;
     TRY_ATTN(attn_device_spin(MIN(20000 + 6000 * (gint64)launches, 20000000), self->stream,
                               &attn_error));
@@ -496,11 +588,10 @@ static gboolean time_kernels(CudaBackend *self, const Route *route, const AttnPl
     return TRUE;
 }
 
-static gboolean run_kernels(CudaBackend *self, const Route *route, const AttnPlan *plan,
-                            Execution *ret, GError **error)
+/* The same launches from a graph made for this run alone: --graphs, --verify-launches. */
+static gboolean time_new_graph(CudaBackend *self, const Route *route, const AttnPlan *plan,
+                               guint what, Execution *ret, GError **error)
 {
-    if (!self->config.graphs && !self->config.verify_launches)
-        return time_kernels(self, route, plan, NULL, &ret->kernel_us, error);
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
     gboolean ok = capture(self, route, plan, &graph, error);
@@ -508,12 +599,20 @@ static gboolean run_kernels(CudaBackend *self, const Route *route, const AttnPla
         ret->launches_seen = kernel_nodes(graph) / self->config.layers;
     if (ok && self->config.graphs)
         ok = cuda_ok(cudaGraphInstantiate(&exec, graph, 0), "graph", error);
-    ok = ok && time_kernels(self, route, plan, exec, &ret->kernel_us, error);
+    ok = ok && time_kernels(self, route, plan, what, exec, &ret->kernel_us, error);
     if (exec != NULL)
         cudaGraphExecDestroy(exec);
     if (graph != NULL)
         cudaGraphDestroy(graph);
     return ok;
+}
+
+static gboolean run_kernels(CudaBackend *self, const Route *route, const AttnPlan *plan, guint what,
+                            cudaGraphExec_t graph, Execution *ret, GError **error)
+{
+    if (graph != NULL || (!self->config.graphs && !self->config.verify_launches))
+        return time_kernels(self, route, plan, what, graph, &ret->kernel_us, error);
+    return time_new_graph(self, route, plan, what, ret, error);
 }
 
 /* --- the check --- */
@@ -543,84 +642,140 @@ static gboolean open_host(CudaBackend *self, GError **error)
     return FALSE;
 }
 
+/* Pages of row r, made on the host where no earlier check has. */
+static void add_pages(CudaBackend *self, gint32 r, GArray *fresh)
+{
+    const gint32 *ids = cuda_table_host_ids(self->table) + cuda_table_host_offset(self->table)[r];
+    const gint32 len = cuda_table_host_lens(self->table)[r];
+    for (gint32 p = 0; p * self->config.shape.page_size < len; p++)
+        if (!self->filled[ids[p]]) {
+            self->filled[ids[p]] = 1;
+            g_array_append_val(fresh, ids[p]);
+        }
+}
+
 static void make_reference(CudaBackend *self)
 {
     const AttnShape *shape = &self->config.shape;
-    const guint32 rows = cuda_table_rows(self->table);
-    const gint32 *lens = cuda_table_host_lens(self->table);
-    const gint32 *offset = cuda_table_host_offset(self->table);
-    const gint32 *ids = cuda_table_host_ids(self->table);
     const gsize width = (gsize)shape->q_heads * (gsize)shape->head_dim;
+    const gint32 *all_lens = cuda_table_host_lens(self->table);
+    const gint32 *all_offsets = cuda_table_host_offset(self->table);
+    g_clear_pointer(&self->check_rows, g_array_unref);
+    self->check_rows = backend_rows_to_check(shape, all_lens, (gint32)cuda_table_rows(self->table),
+                                             self->config.check_bytes);
+    const guint n = self->check_rows->len;
     g_autoptr(GArray) fresh = g_array_new(FALSE, FALSE, sizeof(gint32));
-    g_autofree guint16 *q = g_new(guint16, rows * width + 1);
-    for (guint32 r = 0; r < rows; r++) {
+    g_autofree guint16 *q = g_new(guint16, n * width + 1);
+    g_autofree gint32 *lens = g_new(gint32, n + 1), *offset = g_new(gint32, n + 1);
+    for (guint i = 0; i < n; i++) {
+        const gint32 r = g_array_index(self->check_rows, gint32, i);
+        lens[i] = all_lens[r];
+        offset[i] = all_offsets[r];
         attn_fill_query(shape, self->config.seed, cuda_table_host_keys(self->table)[r],
-                        q + r * width);
-        for (gint32 p = 0; p * shape->page_size < lens[r]; p++) {
-            const gint32 page = ids[offset[r] + p];
-            if (!self->filled[page]) {
-                self->filled[page] = 1;
-                g_array_append_val(fresh, page);
-            }
-        }
+                        q + i * width);
+        add_pages(self, r, fresh);
     }
     attn_cpu_fill_pages(self->engine, shape, &self->host, self->config.seed,
                         (const int32_t *)(gpointer)fresh->data, fresh->len);
-    const AttnBatch batch = {(int32_t)rows, lens, ids, offset, q, NULL, self->batch.scale};
-    g_array_set_size(self->want, (guint)(rows * width));
+    const AttnBatch batch = {
+        (int32_t)n, lens, cuda_table_host_ids(self->table), offset, q, NULL, self->batch.scale};
+    g_array_set_size(self->want, (guint)(n * width));
     attn_cpu_reference(self->engine, shape, &self->host, &batch,
                        (double *)(gpointer)self->want->data);
     self->have_reference = TRUE;
 }
 
+static gsize output_bytes(const CudaBackend *self)
+{
+    const AttnShape *shape = &self->config.shape;
+    return 2 * (gsize)self->batch.rows * (gsize)shape->q_heads * (gsize)shape->head_dim;
+}
+
+static gboolean backend_cuda_outputs(Backend *base, guint16 *to, GError **error)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    TRY_CUDA(cudaMemcpy(to, self->out, output_bytes(self), cudaMemcpyDeviceToHost), "outputs");
+    return TRUE;
+}
+
 static gboolean compare(CudaBackend *self, Execution *ret, GError **error)
 {
     const AttnShape *shape = &self->config.shape;
-    const gsize n = (gsize)self->batch.rows * (gsize)shape->q_heads * (gsize)shape->head_dim;
+    const gsize width = 2 * (gsize)shape->q_heads * (gsize)shape->head_dim;
     if (!open_host(self, error))
         return FALSE;
     if (!self->have_reference)
         make_reference(self);
-    g_byte_array_set_size(self->got, (guint)(2 * n));
-    TRY_CUDA(cudaMemcpy(self->got->data, self->out, 2 * n, cudaMemcpyDeviceToHost), "outputs");
-    backend_errors(shape->dtype, self->got->data, (const double *)(gpointer)self->want->data, n,
-                   &ret->max_abs_err, &ret->mean_abs_err);
+    const guint n = self->check_rows->len;
+    g_byte_array_set_size(self->got, (guint)output_bytes(self));
+    g_byte_array_set_size(self->gathered, (guint)(n * width));
+    if (!backend_cuda_outputs(&self->base, (guint16 *)(gpointer)self->got->data, error))
+        return FALSE;
+    for (guint i = 0; i < n; i++)
+        memcpy(self->gathered->data + i * width,
+               self->got->data + (gsize)g_array_index(self->check_rows, gint32, i) * width, width);
+    backend_errors(shape->dtype, self->gathered->data, (const double *)(gpointer)self->want->data,
+                   n * width / 2, &ret->max_abs_err, &ret->mean_abs_err);
     ret->checked = TRUE;
+    ret->checked_rows = (gint)n;
     return TRUE;
 }
 
 /* --- a route --- */
 
-static gboolean backend_cuda_execute(Backend *base, const Route *route, const AttnPlan *plan,
-                                     gint repeats, gboolean check, Execution *ret, GError **error)
+/* One wall time and one kernel time, as asked. */
+static gboolean run_once(CudaBackend *self, const Route *route, const AttnPlan *plan, guint what,
+                         Execution *ret, GError **error)
 {
-    CudaBackend *self = (CudaBackend *)base;
+    cudaGraphExec_t graph = NULL;
+    if ((what & RUN_GRAPH) != 0 && !captured_graph(self, route, plan, &graph, error))
+        return FALSE;
+    if ((what & RUN_NO_WALL) == 0 && !run_wall(self, route, plan, what, graph, ret, error))
+        return FALSE;
+    if ((what & RUN_NO_KERNEL) != 0)
+        return TRUE;
+    if ((what & RUN_NO_WALL) != 0 && !upload(self, route, plan, &ret->upload_bytes, error))
+        return FALSE;
+    return run_kernels(self, route, plan, what, graph, ret, error);
+}
+
+static gboolean run_times(CudaBackend *self, const Route *route, const AttnPlan *plan, gint repeats,
+                          guint what, Execution *ret, GError **error)
+{
     g_autofree double *kernel = g_new(double, 3 * repeats);
     double *wall = kernel + repeats, *planned = wall + repeats;
-    if (plan != NULL && !make_room(self, 0, plan->n_tasks, plan->counts.partial_slots, error))
-        return FALSE;
-    if (!prepare(self, error) || !peer_tables(self, route, error))
-        return FALSE;
-    *ret = (Execution){.repeats = repeats, .launches_seen = -1};
-    nvtxRangePushA(route->label);
     for (gint i = 0; i < repeats; i++) {
-        if (!run_wall(self, route, plan, ret, error) ||
-            !run_kernels(self, route, plan, ret, error)) {
-            nvtxRangePop();
+        if (!run_once(self, route, plan, what, ret, error))
             return FALSE;
-        }
         kernel[i] = ret->kernel_us, wall[i] = ret->wall_us, planned[i] = ret->plan_us;
     }
-    nvtxRangePop();
     sort_doubles(kernel, (gsize)repeats);
     sort_doubles(wall, (gsize)repeats);
     sort_doubles(planned, (gsize)repeats);
     ret->kernel_us = quantile_linear(kernel, (gsize)repeats, 0.5);
     ret->wall_us = quantile_linear(wall, (gsize)repeats, 0.5);
     ret->plan_us = quantile_linear(planned, (gsize)repeats, 0.5);
-    if (route->ops->kind == ROUTE_PEER)
+    return TRUE;
+}
+
+static gboolean backend_cuda_execute(Backend *base, const Route *route, const AttnPlan *plan,
+                                     gint repeats, guint what, Execution *ret, GError **error)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    if (plan != NULL && !make_room(self, 0, plan->n_tasks, plan->counts.partial_slots, error))
+        return FALSE;
+    if (!prepare(self, error) || !peer_tables(self, route, error))
+        return FALSE;
+    *ret = (Execution){
+        .repeats = repeats, .kernel_us = -1, .wall_us = -1, .plan_us = -1, .launches_seen = -1};
+    nvtxRangePushA(route->label);
+    const gboolean ok = run_times(self, route, plan, repeats, what, ret, error);
+    nvtxRangePop();
+    if (!ok)
+        return FALSE;
+    if (route->ops->kind == ROUTE_PEER && ret->launches_seen < 0)
         ret->launches_seen = peer_routes_launches(self->peers, route);
-    return !check || compare(self, ret, error);
+    return (what & RUN_CHECK) == 0 || compare(self, ret, error);
 }
 
 static void put_int(JsonBuilder *b, const char *name, gint64 value)
@@ -663,6 +818,7 @@ const BackendOps backend_cuda = {
     .info = {"cuda", "runs on an NVIDIA GPU", NULL, 0},
     .executes = TRUE,
     .default_repeats = 5,
+    .memory = backend_cuda_memory,
     .create = backend_cuda_create,
     .available = backend_cuda_available,
     .workers = backend_cuda_workers,
@@ -672,6 +828,8 @@ const BackendOps backend_cuda = {
     .refuses = backend_cuda_refuses,
     .begin_step = backend_cuda_begin_step,
     .execute = backend_cuda_execute,
+    .outputs = backend_cuda_outputs,
+    .replays = backend_cuda_replays,
     .describe = backend_cuda_describe,
     .free = backend_cuda_free,
 };

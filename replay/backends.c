@@ -58,6 +58,26 @@ void backend_errors(AttnDtype dtype, const void *out, const double *want, gsize 
     *ret_mean = n > 0 ? sum / (double)n : 0;
 }
 
+GArray *backend_rows_to_check(const AttnShape *shape, const gint32 *lens, gint32 rows, gint64 bytes)
+{
+    const gint64 token = 4 * (gint64)shape->kv_heads * shape->head_dim;
+    GArray *ret = g_array_new(FALSE, FALSE, sizeof(gint32));
+    gint32 low = 0, high = 0;
+    for (gint32 r = 1; r < rows; r++) {
+        low = lens[r] < lens[low] ? r : low;
+        high = lens[r] > lens[high] ? r : high;
+    }
+    gint64 left = bytes - (rows > 0 ? token * (lens[low] + (high != low ? lens[high] : 0)) : 0);
+    for (gint32 r = 0; r < rows; r++) {
+        const gboolean extreme = r == low || r == high, fits = lens[r] * token <= left;
+        if (bytes > 0 && !extreme && !fits)
+            continue;
+        left -= extreme ? 0 : lens[r] * token;
+        g_array_append_val(ret, r);
+    }
+    return ret;
+}
+
 gboolean backend_errors_pass(AttnDtype dtype, double max, double mean)
 {
     const double times = dtype == ATTN_F16 ? 1 : 8;

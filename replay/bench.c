@@ -1,5 +1,7 @@
 #include "replay/bench.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "replay/bench_csv.h"
 #include "replay/bench_private.h"
@@ -51,26 +53,74 @@ void bench_result_free(BenchResult *self)
 
 /* --- the run --- */
 
-static gboolean run_cells(Bench *self, OutFile *csv, Progress *progress, GError **error)
+static double seconds_now(void)
 {
-    const GArray *cells = self->config->cells;
-    progress_begin(progress, "bench", cells->len);
-    for (guint i = 0; i < cells->len; i++) {
-        const BenchCell *cell = &g_array_index(cells, BenchCell, i);
-        if (self->backend == NULL || memcmp(&cell->shape, &self->shape, sizeof self->shape) != 0) {
-            bench_shape_close(self);
-            if (!bench_shape_open(self, &cell->shape, error))
-                return FALSE;
-        }
-        BenchCellResult *done = bench_cell_run(self, cell);
-        g_ptr_array_add(self->result->cells, done);
-        if (csv != NULL && !bench_csv_cell(csv, self->result, done, error))
+    return 1e-6 * (double)g_get_monotonic_time();
+}
+
+static gboolean is_wide(const Bench *self, const BenchCell *cell)
+{
+    g_autofree gint32 *lens = g_new(gint32, cell->rows);
+    bench_cell_lens(cell, self->config->config.seed, lens);
+    return bench_is_wide(cell, bench_pages(cell, lens));
+}
+
+/* The shape in hand is kept while it fits. */
+static gboolean open_for(Bench *self, const BenchCell *cell, gboolean wide, GError **error)
+{
+    if (self->backend != NULL && self->wide == wide &&
+        memcmp(&cell->shape, &self->shape, sizeof self->shape) == 0)
+        return TRUE;
+    bench_shape_close(self);
+    return bench_shape_open(self, &cell->shape, wide, error);
+}
+
+typedef struct Run {
+    Bench *bench;
+    OutFile *csv;
+    Progress *progress;
+    double until; /* seconds_now() */
+    guint done;
+} Run;
+
+static gboolean run_cell(Run *run, const BenchCell *cell, gboolean wide, GError **error)
+{
+    Bench *self = run->bench;
+    BenchCellResult *done;
+    if (seconds_now() > run->until) {
+        done = bench_cell_skip(self, cell, g_strdup("n/a: no time was left for it"));
+    } else {
+        if (!open_for(self, cell, wide, error))
             return FALSE;
-        progress_tick(progress, i + 1);
-        if (!progress_check(progress, error))
-            return FALSE;
+        done = bench_cell_run(self, cell);
     }
-    progress_end(progress);
+    g_ptr_array_add(self->result->cells, done);
+    if (run->csv != NULL && !bench_csv_cell(run->csv, self->result, done, error))
+        return FALSE;
+    progress_tick(run->progress, ++run->done);
+    return progress_check(run->progress, error);
+}
+
+/* Cells in the order given, but of neighbours of one shape the wide ones last. */
+static gboolean run_cells(Run *run, GError **error)
+{
+    const Bench *self = run->bench;
+    const GArray *cells = self->config->cells;
+    progress_begin(run->progress, "bench", cells->len);
+    for (guint from = 0, end; from < cells->len; from = end) {
+        const BenchCell *first = &g_array_index(cells, BenchCell, from);
+        end = from;
+        while (end < cells->len && memcmp(&g_array_index(cells, BenchCell, end).shape,
+                                          &first->shape, sizeof first->shape) == 0)
+            end++;
+        for (guint pass = 0; pass < 2; pass++)
+            for (guint i = from; i < end; i++) {
+                const BenchCell *cell = &g_array_index(cells, BenchCell, i);
+                if (is_wide(self, cell) == (pass == 1) && !run_cell(run, cell, pass == 1, error))
+                    return FALSE;
+            }
+    }
+    progress_end(run->progress);
     return TRUE;
 }
 
@@ -96,15 +146,17 @@ BenchResult *bench_run(const BenchConfig *config, OutFile *csv, Progress *progre
     if (ops == NULL)
         return NULL;
     Bench self = {.config = config, .ops = ops};
-    self.rounds = config->rounds > 0 ? config->rounds : ops == &backend_cpu ? 3 : 15;
+    Run run = {&self, csv, progress, G_MAXDOUBLE, 0};
+    if (config->seconds > 0)
+        run.until = seconds_now() + config->seconds;
     self.result = g_new0(BenchResult, 1);
     self.result->backend = ops->info.name;
-    self.result->rounds = self.rounds;
+    self.result->commit = config->commit;
     self.result->seed = config->config.seed;
     self.result->cells = g_ptr_array_new_with_free_func(cell_result_free);
     if (csv != NULL)
         bench_csv_header(csv);
-    const gboolean ok = run_cells(&self, csv, progress, error);
+    const gboolean ok = run_cells(&run, error);
     bench_shape_close(&self);
     g_free(self.left);
     if (!ok)

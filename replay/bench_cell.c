@@ -42,128 +42,142 @@ static void cell_open(Bench *self, const BenchCell *cell)
     }
 }
 
-/* A step of the cell's first `n` rows on the pages of the next set. All rows of the step before
- * leave, all of this one join. */
-static gboolean begin(Bench *self, gint32 n, GError **error)
+/* All rows of the step before leave, all of this one join. */
+gboolean bench_begin(Bench *self, gboolean first_set, GError **error)
 {
-    const gint64 from = (gint64)(self->turn++ % self->sets) * self->cell_pages;
-    guint32 *pages = (guint32 *)self->rows[0].pages;
+    const gint64 set = first_set ? 0 : (gint64)(self->turn++ % self->sets);
+    const gint64 from = set * self->cell_pages;
+    guint32 *pages = (guint32 *)self->rows[0].pages, n = 0;
     for (gint64 i = 0; i < self->cell_pages; i++)
         pages[i] = self->permutation[(from + i) % self->pool_pages];
     Step step = {.index = self->steps++, .n_left = self->n_left, .left = self->left};
-    for (gint32 r = 0; r < n; r++) {
-        const StepRow *row = &self->rows[r];
-        self->joins[r] = (StepJoin){row->request, row->slot, row->length, row->n_pages, row->pages};
+    for (; self->lens[n] > 0; n++) {
+        const StepRow *row = &self->rows[n];
+        self->joins[n] = (StepJoin){row->request, row->slot, row->length, row->n_pages, row->pages};
         step.max_length = MAX(step.max_length, row->length);
         step.sum_length += row->length;
         step.pages_used += row->n_pages;
     }
     step.joined = self->joins;
-    step.n_joined = step.rows = (guint32)n;
+    step.n_joined = step.rows = n;
     step.tokens_held = step.sum_length;
-    const gboolean ok = self->ops->begin_step(self->backend, &step, self->rows, (guint32)n, error);
+    const gboolean ok = self->ops->begin_step(self->backend, &step, self->rows, n, error);
     self->left = g_renew(guint32, self->left, n);
-    for (gint32 r = 0; r < n; r++)
-        self->left[r] = (guint32)r;
-    self->n_left = (guint32)n;
+    for (guint32 r = 0; r < n; r++)
+        self->left[r] = r;
+    self->n_left = n;
     return ok;
 }
 
-static gboolean run_lane(Bench *self, BenchLane *lane, gint32 n, gboolean check, Execution *ret,
-                         double *ret_host_us, GError **error)
+/* The host's part of planning; peers and the device plan for themselves. */
+static gboolean build_plan(Bench *self, BenchLane *lane, double *ret_us, GError **error)
+{
+    const gint32 rows = (gint32)self->n_left;
+    AttnStatus status;
+    *ret_us = 0;
+    if (lane->route.ops->kind == ROUTE_PEER)
+        return TRUE;
+    if (lane->route.ops->builtin == ATTN_PERSISTENT && self->ops->plans_persistent) {
+        lane->plan.config = lane->plan_config;
+        status =
+            attn_plan_count(&lane->plan.counts, &lane->plan_config, &self->shape, rows, self->lens);
+    } else {
+        const double from = now_us();
+        status = attn_plan_build(&lane->plan, &lane->plan_config, &self->shape, rows, self->lens);
+        *ret_us = now_us() - from;
+    }
+    if (status != ATTN_OK)
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "planning: %s", attn_strerror(status));
+    return status == ATTN_OK;
+}
+
+gboolean bench_run_lane(Bench *self, BenchLane *lane, guint what, Execution *ret,
+                        double *ret_host_us, GError **error)
 {
     const gboolean builtin = lane->route.ops->kind == ROUTE_BUILTIN;
-    if (!begin(self, n, error))
-        return FALSE;
-    const double from = now_us();
-    if (builtin &&
-        attn_plan_build(&lane->plan, &lane->plan_config, &self->shape, n, self->lens) != ATTN_OK) {
-        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "planning: %s",
-                    attn_strerror(ATTN_NO_MEMORY));
-        return FALSE;
-    }
-    *ret_host_us = builtin ? now_us() - from : 0;
-    return self->ops->execute(self->backend, &lane->route, builtin ? &lane->plan : NULL, 1, check,
+    return build_plan(self, lane, ret_host_us, error) &&
+           self->ops->execute(self->backend, &lane->route, builtin ? &lane->plan : NULL, 1, what,
                               ret, error);
 }
 
-static void line_note(BenchLane *lane, const char *why)
+void bench_line_note(BenchLane *lane, const char *why)
 {
     g_free(lane->line.note);
     lane->line.note = g_strdup(why);
 }
 
-/* The cell's first rows that stay within what a check may read, at least one. */
-static gint32 rows_to_check(const Bench *self, const BenchCell *cell)
-{
-    const gint64 most =
-        self->config->check_bytes > 0 ? self->config->check_bytes : (gint64)256 << 20;
-    const gint64 token = 4 * (gint64)cell->shape.kv_heads * cell->shape.head_dim;
-    gint64 tokens = 0;
-    gint32 n = 0;
-    while (n < cell->rows && (n == 0 || (tokens + self->lens[n]) * token <= most))
-        tokens += self->lens[n++];
-    return n;
-}
-
-static void check_lane(Bench *self, const BenchCell *cell, BenchLane *lane)
+/* A run of the lane on other pages than the one before. */
+static gboolean run_next(Bench *self, BenchLane *lane, guint what, Execution *ret, double *ret_us)
 {
     g_autoptr(GError) local = NULL;
-    Execution e;
-    double host_us;
-    const char *refused = self->ops->refuses(self->backend, &lane->route);
-    const gint32 n = rows_to_check(self, cell);
-    lane->line = (BenchLine){.label = g_strdup(lane->route.label),
-                             .peer = lane->route.ops->kind == ROUTE_PEER,
-                             .launches = -1,
-                             .kernel_us = -1,
-                             .plan_us = -1,
-                             .wall_us = -1,
-                             .max_abs_err = -1,
-                             .mean_abs_err = -1};
-    if (refused != NULL) {
-        line_note(lane, refused);
-        return;
-    }
-    if (!run_lane(self, lane, n, TRUE, &e, &host_us, &local)) {
-        line_note(lane, local->message);
-        return;
-    }
-    lane->line.checked_rows = n;
-    lane->line.max_abs_err = e.max_abs_err;
-    lane->line.mean_abs_err = e.mean_abs_err;
-    if (!backend_errors_pass(cell->shape.dtype, e.max_abs_err, e.mean_abs_err)) {
-        line_note(lane, "WRONG: outputs differ from the reference by more than the tolerance");
-        self->result->wrong = TRUE;
-    }
+    if (bench_begin(self, FALSE, &local) &&
+        bench_run_lane(self, lane, what | RUN_COLD, ret, ret_us, &local))
+        return TRUE;
+    bench_line_note(lane, local->message);
+    return FALSE;
 }
 
-static void time_lanes(Bench *self, const BenchCell *cell)
+static void take_line(BenchLane *lane, const Execution *e)
 {
-    for (gint round = -WARM_ROUNDS; round < self->rounds; round++)
+    lane->line.upload_bytes = e->upload_bytes;
+    lane->line.launches = lane->line.peer ? (gint)e->launches_seen : lane->plan.counts.launches;
+    lane->line.merge_state_bytes = lane->line.peer ? 0 : lane->plan.counts.merge_state_bytes;
+}
+
+static void time_graph(Bench *self, BenchLane *lane, gint at)
+{
+    Execution e;
+    double host_us;
+    if (!lane->replays)
+        return;
+    if (!run_next(self, lane, RUN_GRAPH | RUN_NO_WALL, &e, &host_us))
+        return;
+    lane->time[TIME_GRAPH][at] = e.kernel_us;
+    if (run_next(self, lane, RUN_GRAPH | RUN_NO_KERNEL, &e, &host_us))
+        lane->time[TIME_GRAPH_WALL][at] = e.wall_us - e.tables_us + host_us;
+}
+
+static void time_lane(Bench *self, BenchLane *lane, gint at)
+{
+    Execution e;
+    double host_us;
+    /* The first run of four brings the code back into the caches. */
+    if (!run_next(self, lane, RUN_NO_WALL, &e, &host_us) ||
+        !run_next(self, lane, RUN_NO_WALL, &e, &host_us))
+        return;
+    lane->time[TIME_KERNEL][at] = e.kernel_us;
+    if (!run_next(self, lane, RUN_NO_KERNEL, &e, &host_us))
+        return;
+    lane->time[TIME_PLAN][at] = MAX(e.plan_us - e.tables_us, 0) + host_us;
+    lane->time[TIME_WALL][at] = e.wall_us - e.tables_us + host_us;
+    take_line(lane, &e);
+    time_graph(self, lane, at);
+}
+
+/* Where caches are the host's own there is one time, and nothing to warm. */
+static void time_lane_cpu(Bench *self, BenchLane *lane, gint at)
+{
+    Execution e;
+    double host_us;
+    if (!run_next(self, lane, 0, &e, &host_us))
+        return;
+    lane->time[TIME_KERNEL][at] = e.kernel_us;
+    lane->time[TIME_PLAN][at] = MAX(e.plan_us, 0) + host_us;
+    lane->time[TIME_WALL][at] = e.wall_us + host_us;
+    take_line(lane, &e);
+}
+
+static void time_lanes(Bench *self, gint rounds)
+{
+    for (gint round = -WARM_ROUNDS; round < rounds; round++)
         for (guint k = 0; k < self->n; k++) {
             BenchLane *lane = &self->lane[(k + (guint)(round + WARM_ROUNDS)) % self->n];
-            g_autoptr(GError) local = NULL;
-            Execution e;
-            double host_us;
             if (lane->line.note != NULL)
                 continue;
-            /* On a GPU the first of two runs, on other pages, brings the code back into caches. */
-            if ((self->ops != &backend_cpu &&
-                 !run_lane(self, lane, cell->rows, FALSE, &e, &host_us, &local)) ||
-                !run_lane(self, lane, cell->rows, FALSE, &e, &host_us, &local)) {
-                line_note(lane, local->message);
-                continue;
-            }
-            const gint at = MAX(round, 0);
-            lane->kernel[at] = e.kernel_us;
-            lane->plan_us[at] = MAX(e.plan_us, 0) + host_us;
-            lane->wall[at] = e.wall_us + host_us;
-            lane->line.upload_bytes = e.upload_bytes;
-            lane->line.launches =
-                lane->line.peer ? (gint)e.launches_seen : lane->plan.counts.launches;
-            lane->line.merge_state_bytes =
-                lane->line.peer ? 0 : lane->plan.counts.merge_state_bytes;
+            if (self->ops == &backend_cpu)
+                time_lane_cpu(self, lane, MAX(round, 0));
+            else
+                time_lane(self, lane, MAX(round, 0));
         }
 }
 
@@ -173,40 +187,91 @@ static double median_of(double *values, gint n)
     return quantile_linear(values, (gsize)n, 0.5);
 }
 
-BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
+static void finish_line(BenchLane *lane, gint rounds)
+{
+    BenchLine *line = &lane->line;
+    if (line->note != NULL)
+        return;
+    line->workers = lane->plan_config.workers;
+    line->kernel_us = median_of(lane->time[TIME_KERNEL], rounds);
+    line->plan_us = median_of(lane->time[TIME_PLAN], rounds);
+    line->wall_us = median_of(lane->time[TIME_WALL], rounds);
+    if (!lane->replays)
+        return;
+    line->graph_us = median_of(lane->time[TIME_GRAPH], rounds);
+    line->graph_wall_us = median_of(lane->time[TIME_GRAPH_WALL], rounds);
+}
+
+static gint rounds_of(const Bench *self, gint64 bytes)
+{
+    const gint rounds = self->config->rounds > 0      ? self->config->rounds
+                        : self->ops == &backend_cpu   ? 3
+                        : bytes <= 1000000000         ? 15
+                        : bytes <= (gint64)8000000000 ? 9
+                                                      : 5;
+    return MIN(rounds, BENCH_MAX_ROUNDS);
+}
+
+/* Lengths, ended with a 0, and what follows from them. */
+static BenchCellResult *result_new(const BenchCell *cell, guint64 seed, gint32 *lens)
 {
     BenchCellResult *ret = g_new0(BenchCellResult, 1);
     ret->cell = *cell;
     ret->lines = g_array_new(FALSE, FALSE, sizeof(BenchLine));
     g_array_set_clear_func(ret->lines, bench_line_clear);
-    self->lens = g_new(gint32, cell->rows);
-    bench_cell_lens(cell, self->config->config.seed, self->lens);
+    bench_cell_lens(cell, seed, lens);
     for (gint32 r = 0; r < cell->rows; r++) {
-        ret->kv_bytes += 4 * (gint64)self->lens[r] * cell->shape.kv_heads * cell->shape.head_dim;
-        ret->max_len = MAX(ret->max_len, self->lens[r]);
+        ret->kv_bytes += 4 * (gint64)lens[r] * cell->shape.kv_heads * cell->shape.head_dim;
+        ret->max_len = MAX(ret->max_len, lens[r]);
     }
+    return ret;
+}
+
+BenchCellResult *bench_cell_skip(const Bench *self, const BenchCell *cell, char *note)
+{
+    g_autofree gint32 *lens = g_new0(gint32, cell->rows + 1);
+    BenchCellResult *ret = result_new(cell, self->config->config.seed, lens);
+    ret->note = note;
+    return ret;
+}
+
+static char *too_large(const Bench *self, const BenchCell *cell)
+{
+    const double gib = (double)(1 << 30);
+    return g_strdup_printf(
+        "n/a: %" G_GINT64_FORMAT " pages = %.2f GiB of K and V, the pool has %" G_GINT64_FORMAT
+        " = %.2f GiB",
+        self->cell_pages, (double)(2 * attn_pool_bytes(&cell->shape, self->cell_pages)) / gib,
+        self->pool_pages, (double)(2 * attn_pool_bytes(&cell->shape, self->pool_pages)) / gib);
+}
+
+/* Routes with other CTAs by the size of a batch are planned for this one. */
+static void plan_for(Bench *self, gint64 tokens)
+{
+    for (guint i = 0; i < self->n && self->ops->route_workers != NULL; i++)
+        if (self->lane[i].route.ops->kind == ROUTE_BUILTIN)
+            self->lane[i].plan_config.workers =
+                self->ops->route_workers(self->backend, &self->lane[i].route, tokens);
+}
+
+BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
+{
+    self->lens = g_new0(gint32, cell->rows + 1);
+    BenchCellResult *ret = result_new(cell, self->config->config.seed, self->lens);
     self->cell_pages = bench_pages(cell, self->lens);
     if (self->cell_pages > self->pool_pages) {
-        const double gib = (double)(1 << 30);
-        ret->note = g_strdup_printf(
-            "n/a: %" G_GINT64_FORMAT " pages = %.2f GiB of K and V, the pool has %" G_GINT64_FORMAT
-            " = %.2f GiB",
-            self->cell_pages, (double)(2 * attn_pool_bytes(&cell->shape, self->cell_pages)) / gib,
-            self->pool_pages, (double)(2 * attn_pool_bytes(&cell->shape, self->pool_pages)) / gib);
+        ret->note = too_large(self, cell);
         cell_close(self);
         return ret;
     }
+    ret->rounds = rounds_of(self, ret->kv_bytes);
     cell_open(self, cell);
-    for (guint i = 0; i < self->n; i++)
-        check_lane(self, cell, &self->lane[i]);
-    time_lanes(self, cell);
+    plan_for(self, ret->kv_bytes / (4 * (gint64)cell->shape.kv_heads * cell->shape.head_dim));
+    bench_check(self);
+    time_lanes(self, ret->rounds);
     for (guint i = 0; i < self->n; i++) {
         BenchLane *lane = &self->lane[i];
-        if (lane->line.note == NULL) {
-            lane->line.kernel_us = median_of(lane->kernel, self->rounds);
-            lane->line.plan_us = median_of(lane->plan_us, self->rounds);
-            lane->line.wall_us = median_of(lane->wall, self->rounds);
-        }
+        finish_line(lane, ret->rounds);
         g_array_append_val(ret->lines, lane->line);
         lane->line = (BenchLine){0};
     }

@@ -127,7 +127,8 @@ static gboolean parse_grid(Grid *g, const char *text, GError **error)
             continue;
         if (equal == NULL) {
             g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                        "cells: %s: expected key=value[,value...];... or quick or full", setting);
+                        "cells: %s: expected key=value[,value...];... or quick, full or published",
+                        setting);
             return FALSE;
         }
         *equal = '\0';
@@ -180,24 +181,24 @@ static gboolean add_cell(BenchConfig *config, const Grid *g, gsize index, GError
     return TRUE;
 }
 
-#define BATCHES "rows=1,2,4,8,16,32,64"
+#define GRID "len=2k,8k,32k,128k,bimodal,uniform,zipf;rows=1,2,4,8,16,32,64"
 static const char *const quick[] = {"len=2k,8k,bimodal,zipf;rows=1,4,8", NULL};
-static const char *const full[] = {
-    "len=2k,8k,32k,128k,bimodal,uniform,zipf;" BATCHES,
-    "len=2k,8k,32k,bimodal;heads=8:8;rows=1,8,32,64",
-    "len=2k,8k,32k,bimodal;heads=64:8;rows=1,8,32,64",
-    "len=2k,8k,32k,bimodal;dim=64;rows=1,8,32,64",
-    NULL,
-};
+static const char *const full[] = {GRID, GRID ";heads=32:32", GRID ";heads=32:4", GRID ";dim=64",
+                                   NULL};
+static const char *const published[] = {"len=8k,16k,32k,64k,128k;rows=1", "len=32k,bimodal;rows=4",
+                                        "len=bimodal,uniform,zipf;rows=8", NULL};
+static const struct {
+    const char *name;
+    const char *const *cells;
+} sets[] = {{"quick", quick}, {"full", full}, {"published", published}};
 
 gboolean bench_add_cells(BenchConfig *config, const char *text, GError **error)
 {
-    const char *const *set = strcmp(text, "quick") == 0  ? quick
-                             : strcmp(text, "full") == 0 ? full
-                                                         : NULL;
-    if (set != NULL) {
-        for (; *set != NULL; set++)
-            if (!bench_add_cells(config, *set, error))
+    for (guint i = 0; i < G_N_ELEMENTS(sets); i++) {
+        if (strcmp(text, sets[i].name) != 0)
+            continue;
+        for (const char *const *cells = sets[i].cells; *cells != NULL; cells++)
+            if (!bench_add_cells(config, *cells, error))
                 return FALSE;
         return TRUE;
     }

@@ -9,7 +9,11 @@
 /* Other pages are used until this many bytes have gone by, so that no cache still holds the first:
  * last-level caches of today's machines are below a third of it. */
 #define COLD_BYTES ((gint64)600 << 20)
+#define ONE_SET ((gint64)8 << 30) /* a run of so much leaves under 1 % of itself behind */
 enum { MAX_SETS = 12 };
+
+/* Elements a tensor that 32 bits can tell apart. */
+#define NARROW ((gint64)1 << 32)
 
 gint64 bench_pages(const BenchCell *cell, const gint32 *lens)
 {
@@ -19,9 +23,16 @@ gint64 bench_pages(const BenchCell *cell, const gint32 *lens)
     return pages;
 }
 
+gboolean bench_is_wide(const BenchCell *cell, gint64 pages)
+{
+    return pages * (attn_pool_bytes(&cell->shape, 1) / 2) >= NARROW;
+}
+
 guint bench_sets(const AttnShape *shape, gint64 pages)
 {
     const gint64 bytes = 2 * attn_pool_bytes(shape, pages);
+    if (bytes >= ONE_SET)
+        return 1;
     return (guint)CLAMP(COLD_BYTES / bytes + 2, 2, MAX_SETS);
 }
 
@@ -31,7 +42,7 @@ static void lanes_free(Bench *self)
         BenchLane *lane = &self->lane[i];
         attn_plan_free(&lane->plan);
         g_free(lane->route.label);
-        g_free(lane->kernel);
+        g_free(lane->time[0]);
         bench_line_clear(&lane->line);
     }
     g_clear_pointer(&self->lane, g_free);
@@ -50,12 +61,15 @@ static gint64 limit_of(const Bench *self)
 {
     if (self->config->max_bytes > 0)
         return self->config->max_bytes;
-    return self->ops == &backend_cpu ? (gint64)1 << 30 : (gint64)36 << 30;
+    const gint64 memory = self->ops->memory != NULL ? self->ops->memory(&self->config->config) : 0;
+    return memory > 0 ? memory : (gint64)1 << 30;
 }
 
 /* Pool for the largest cell of `shape` that the limit lets through, and its other sets. */
-static gint64 pool_for(const Bench *self, const AttnShape *shape, gint64 limit)
+static gint64 pool_for(const Bench *self, const AttnShape *shape, gboolean wide, gint64 limit)
 {
+    const gint64 cold = COLD_BYTES / (2 * attn_pool_bytes(shape, 1));
+    const gint64 narrow = (NARROW - 1) / (attn_pool_bytes(shape, 1) / 2);
     gint64 most = 1;
     for (guint i = 0; i < self->config->cells->len; i++) {
         const BenchCell *cell = &g_array_index(self->config->cells, BenchCell, i);
@@ -64,12 +78,11 @@ static gint64 pool_for(const Bench *self, const AttnShape *shape, gint64 limit)
         g_autofree gint32 *lens = g_new(gint32, cell->rows);
         bench_cell_lens(cell, self->config->config.seed, lens);
         const gint64 pages = bench_pages(cell, lens);
-        if (2 * attn_pool_bytes(shape, pages) > limit)
-            continue;
-        const gint64 cold = COLD_BYTES / (2 * attn_pool_bytes(shape, 1));
-        most = MAX(most, MIN(pages * bench_sets(shape, pages), 2 * pages + cold));
+        if (bench_is_wide(cell, pages) == wide && 2 * attn_pool_bytes(shape, pages) <= limit)
+            most = MAX(most, MIN(pages * bench_sets(shape, pages), 2 * pages + cold));
     }
-    return most;
+    most = MIN(most, limit / (2 * attn_pool_bytes(shape, 1)));
+    return wide ? most : MIN(most, narrow);
 }
 
 static void permute(Bench *self)
@@ -89,6 +102,8 @@ static void permute(Bench *self)
 
 static char *label_of(const RouteOps *ops, const RouteConfig *c)
 {
+    if (c->graph)
+        return g_strdup_printf("%s:graph", ops->info.name);
     if (c->split > 0)
         return g_strdup_printf("%s:split=%" G_GINT64_FORMAT, ops->info.name, c->split);
     if (c->factor > 1)
@@ -104,9 +119,10 @@ static void add_lane(Bench *self, const PluginChoice *choice)
     *lane = (BenchLane){.route = {.ops = (const RouteOps *)choice->info,
                                   .config = *(const RouteConfig *)choice->config}};
     lane->route.label = label_of(lane->route.ops, &lane->route.config);
-    lane->kernel = g_new0(double, 3 * self->rounds);
-    lane->plan_us = lane->kernel + self->rounds;
-    lane->wall = lane->plan_us + self->rounds;
+    lane->time[0] = g_new0(double, TIMES *BENCH_MAX_ROUNDS);
+    for (guint t = 1; t < TIMES; t++)
+        lane->time[t] = lane->time[0] + t * BENCH_MAX_ROUNDS;
+    lane->replays = self->ops->replays != NULL && self->ops->replays(self->backend, &lane->route);
     attn_plan_init(&lane->plan);
     const gboolean builtin = lane->route.ops->kind == ROUTE_BUILTIN;
     const gint workers = builtin && self->ops->route_workers != NULL
@@ -117,26 +133,39 @@ static void add_lane(Bench *self, const PluginChoice *choice)
                           workers);
 }
 
+/* What is compared where nothing is named: all routes, and the settings of peers that their users
+ * could choose for a batch. */
+static const char *const variants[] = {"flashinfer-tc:graph=yes", "flashinfer-tc:split=2048",
+                                       "flashinfer-tc:split=4096", "trtllm-xqa:factor=8"};
+
+static gboolean add_default(Bench *self, const char *text, GError **error)
+{
+    PluginChoice choice = {0};
+    if (!plugin_choice_parse(&choice, "route", routes, text, error))
+        return FALSE;
+    const RouteOps *ops = (const RouteOps *)choice.info;
+    const PeerOps *peer = ops->kind == ROUTE_PEER ? peer_find(ops->info.name) : NULL;
+    if (ops->kind == ROUTE_BUILTIN || (peer != NULL && peer->built && self->ops != &backend_cpu))
+        add_lane(self, &choice);
+    plugin_choice_clear(&choice);
+    return TRUE;
+}
+
 static gboolean lanes_open(Bench *self, GError **error)
 {
     const GPtrArray *named = self->config->routes;
     guint all = 0;
     while (routes[all] != NULL)
         all++;
-    self->lane = g_new0(BenchLane, MAX(named->len, all));
+    self->lane = g_new0(BenchLane, MAX(named->len, all + G_N_ELEMENTS(variants)));
     for (guint i = 0; i < named->len; i++)
         add_lane(self, named->pdata[i]);
-    for (guint i = 0; named->len == 0 && routes[i] != NULL; i++) {
-        const RouteOps *ops = (const RouteOps *)routes[i];
-        const PeerOps *peer = ops->kind == ROUTE_PEER ? peer_find(ops->info.name) : NULL;
-        if (ops->kind == ROUTE_PEER && (peer == NULL || !peer->built || self->ops == &backend_cpu))
-            continue;
-        PluginChoice choice = {0};
-        if (!plugin_choice_parse(&choice, "route", routes, ops->info.name, error))
+    for (guint i = 0; named->len == 0 && i < all; i++)
+        if (!add_default(self, routes[i]->name, error))
             return FALSE;
-        add_lane(self, &choice);
-        plugin_choice_clear(&choice);
-    }
+    for (guint i = 0; named->len == 0 && i < G_N_ELEMENTS(variants); i++)
+        if (!add_default(self, variants[i], error))
+            return FALSE;
     return TRUE;
 }
 
@@ -153,15 +182,17 @@ static void describe(Bench *self)
 
 /* A pool too large for the device is tried at half the size, and so on: the cells that then do not
  * fit say so. */
-gboolean bench_shape_open(Bench *self, const AttnShape *shape, GError **error)
+gboolean bench_shape_open(Bench *self, const AttnShape *shape, gboolean wide, GError **error)
 {
     self->shape = *shape;
+    self->wide = wide;
     gint64 limit = limit_of(self);
     for (;;) {
         g_autoptr(GError) local = NULL;
         BackendConfig config = self->config->config;
         config.shape = *shape;
-        config.pool_pages = self->pool_pages = pool_for(self, shape, limit);
+        config.pool_pages = self->pool_pages = pool_for(self, shape, wide, limit);
+        config.check_bytes = config.check_bytes > 0 ? config.check_bytes : (gint64)64 << 20;
         self->backend = self->ops->create(&config, &local);
         if (self->backend != NULL)
             break;

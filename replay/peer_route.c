@@ -1,5 +1,7 @@
 #include "replay/peer_route.h"
 
+#include <string.h>
+
 #include "base/error.h"
 
 typedef struct Seat { /* one peer with its settings */
@@ -14,8 +16,8 @@ typedef struct Seat { /* one peer with its settings */
 
 struct PeerRoutes {
     AttnShape shape;
-    AttnPool pool;
-    gint device;
+    const AttnPool *pools; /* [layers] */
+    gint layers, device;
     gboolean graph;
     GPtrArray *seats; /* Seat * */
 };
@@ -35,12 +37,13 @@ static void seat_free(gpointer data)
     g_free(seat);
 }
 
-PeerRoutes *peer_routes_new(const AttnShape *shape, const AttnPool *pool, gint device,
+PeerRoutes *peer_routes_new(const AttnShape *shape, const AttnPool *pools, gint layers, gint device,
                             gboolean graph)
 {
     PeerRoutes *self = g_new0(PeerRoutes, 1);
     self->shape = *shape;
-    self->pool = *pool;
+    self->pools = pools;
+    self->layers = layers;
     self->device = device;
     self->graph = graph;
     self->seats = g_ptr_array_new_with_free_func(seat_free);
@@ -60,14 +63,14 @@ static PeerConfig config_for(const PeerRoutes *self, const Seat *seat, gint32 ro
 {
     return (PeerConfig){
         .shape = self->shape,
-        .pool = self->pool,
+        .pool = self->pools[0],
         .device = self->device,
         .max_rows = rows,
         .max_len = len,
         .max_pages = pages,
         .settings = {.split_tokens = (int32_t)seat->config.split,
                      .sm_factor = (int32_t)seat->config.factor,
-                     .graph = self->graph},
+                     .graph = self->graph || seat->config.graph},
     };
 }
 
@@ -76,7 +79,8 @@ static Seat *seat_of(PeerRoutes *self, const Route *route)
     for (guint i = 0; i < self->seats->len; i++) {
         Seat *seat = self->seats->pdata[i];
         if (seat->ops == route->ops && seat->config.split == route->config.split &&
-            seat->config.factor == route->config.factor)
+            seat->config.factor == route->config.factor &&
+            seat->config.graph == route->config.graph)
             return seat;
     }
     Seat *seat = g_new0(Seat, 1);
@@ -99,6 +103,9 @@ const char *peer_routes_refuses(PeerRoutes *self, const Route *route)
         seat->refusal = g_strdup("no peer of this name");
     else if (!seat->peer->built)
         seat->refusal = g_strdup(seat->peer->why_not);
+    else if (self->layers > 1 && seat->peer->own_layout)
+        seat->refusal = g_strdup_printf(
+            "keeps its own copy of one layer's pool: not with %d layers", self->layers);
     else if (peer_supports(seat->peer, &config, &why) != ATTN_OK)
         seat->refusal = g_strdup(why.text);
     return seat->refusal;
@@ -180,14 +187,26 @@ gboolean peer_routes_plan(PeerRoutes *self, const Route *route, gpointer stream,
     return TRUE;
 }
 
-gboolean peer_routes_run(PeerRoutes *self, const Route *route, gconstpointer q, gpointer out,
-                         gfloat scale, gpointer stream, GError **error)
+gboolean peer_routes_run(PeerRoutes *self, const Route *route, gint layer, gconstpointer q,
+                         gpointer out, gfloat scale, gpointer stream, GError **error)
 {
     Seat *seat = seat_of(self, route);
     PeerError why = {{0}};
     g_assert(seat->live != NULL);
-    const AttnStatus status = seat->peer->run(seat->live, q, out, scale, stream, &why);
+    const AttnStatus status =
+        seat->peer->run(seat->live, &self->pools[layer], q, out, scale, stream, &why);
     return status == ATTN_OK || failed(seat, status, &why, error);
+}
+
+gboolean peer_routes_replays(PeerRoutes *self, const Route *route)
+{
+    const Seat *seat = seat_of(self, route);
+    return self->graph || seat->config.graph || strcmp(seat->ops->info.name, "trtllm-xqa") == 0;
+}
+
+gconstpointer peer_routes_identity(PeerRoutes *self, const Route *route)
+{
+    return seat_of(self, route)->live;
 }
 
 gint peer_routes_launches(PeerRoutes *self, const Route *route)

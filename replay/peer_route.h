@@ -15,8 +15,9 @@
 #include "replay/route.h"
 
 typedef struct PeerRoutes PeerRoutes;
-/* `graph`: plan for launches that are captured and replayed (routes that cannot, refuse). */
-PeerRoutes *peer_routes_new(const AttnShape *shape, const AttnPool *pool, gint device,
+/* `pools`: one a layer, borrowed. `graph`: plan for launches that are captured and replayed (routes
+ * that cannot, refuse); a route's own option asks for the same. */
+PeerRoutes *peer_routes_new(const AttnShape *shape, const AttnPool *pools, gint layers, gint device,
                             gboolean graph);
 void peer_routes_free(PeerRoutes *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PeerRoutes, peer_routes_free)
@@ -32,8 +33,12 @@ gboolean peer_routes_tables(PeerRoutes *self, const Route *route, gint32 rows, c
 /* ret_bytes may be NULL: bytes uploaded. */
 gboolean peer_routes_plan(PeerRoutes *self, const Route *route, gpointer stream, gint64 *ret_bytes,
                           GError **error);
-gboolean peer_routes_run(PeerRoutes *self, const Route *route, gconstpointer q, gpointer out,
-                         gfloat scale, gpointer stream, GError **error);
+gboolean peer_routes_run(PeerRoutes *self, const Route *route, gint layer, gconstpointer q,
+                         gpointer out, gfloat scale, gpointer stream, GError **error);
+/* Whether launches captured once serve other steps of as many rows, after tables and plan. */
+gboolean peer_routes_replays(PeerRoutes *self, const Route *route);
+/* Changes whenever the route's device arrays may have moved: a captured graph is then stale. */
+gconstpointer peer_routes_identity(PeerRoutes *self, const Route *route);
 gint peer_routes_launches(PeerRoutes *self, const Route *route); /* of the last plan */
 
 #endif

@@ -149,6 +149,8 @@ static char *label_of(const PluginChoice *choice, const GPtrArray *all)
     guint same = 0;
     for (guint i = 0; i < all->len; i++)
         same += ((const PluginChoice *)all->pdata[i])->info == choice->info;
+    if (same > 1 && c->graph)
+        return g_strdup_printf("%s-graph", choice->info->name);
     const gint64 numbers[] = {c->width, c->s, c->split, c->factor > 1 ? c->factor : 0, c->c0};
     gint64 number = 0;
     for (guint i = 0; i < G_N_ELEMENTS(numbers) && number == 0; i++)

@@ -29,6 +29,7 @@ static const SpecOption persistent_options[] = {
 };
 static const SpecOption split_options[] = {
     {"split", SPEC_INT, AT(split), "0", 0, 1 << 24, NULL, "tokens a split; 0 = the peer's own"},
+    {"graph", SPEC_BOOL, AT(graph), "no", 0, 0, NULL, "planned as for replay from a CUDA graph"},
     {0},
 };
 static const SpecOption factor_options[] = {

@@ -7,7 +7,7 @@
  * Page offsets are 32-bit products inside: a pool of 2^32 elements a tensor or more is refused
  * here.
  */
-#include "kernels/peers/peer_common.cuh"
+#include "kernels/peers/peer_frame.cuh"
 
 #include <flashinfer/attention/mask.cuh>
 #include <flashinfer/attention/persistent.cuh>
@@ -66,43 +66,56 @@ struct BatchPeer {
     PinnedBuffer pinned;
     Fence fence;
     fi::HolisticPlanInfo<2> info;
-};
 
-template <typename T> T *at(const DeviceBuffer &buffer, int64_t offset)
-{
-    return reinterpret_cast<T *>(buffer.as<char>() + offset);
-}
+    explicit BatchPeer(const PeerConfig &c) : config(c)
+    {
+        tables.create(c, false);
+        ints.allocate(INT_BYTES);
+        floats.allocate(FLOAT_BYTES);
+        pinned.allocate(INT_BYTES);
+    }
+    void plan(cudaStream_t stream);
+    void run(const Call &call);
+    int32_t launches() const
+    {
+        return 1;
+    }
+    int64_t plan_bytes() const
+    {
+        return info.num_qo_len_offset + 4;
+    }
+};
 
 void set_task(Params &p, const BatchPeer &self, int i)
 {
     const auto &task = self.info.tasks[i];
-    p.q_indptr = at<int32_t>(self.ints, task.q_indptr_offset);
-    p.kv_indptr = at<int32_t>(self.ints, task.kv_indptr_offset);
-    p.partial_indptr = at<int32_t>(self.ints, task.partial_indptr_offset);
-    p.q_len = at<int32_t>(self.ints, task.q_len_offset);
-    p.kv_len = at<int32_t>(self.ints, task.kv_len_offset);
-    p.q_start = at<int32_t>(self.ints, task.q_start_offset);
-    p.kv_start = at<int32_t>(self.ints, task.kv_start_offset);
-    p.kv_end = at<int32_t>(self.ints, task.kv_end_offset);
-    p.kv_head_idx_arr = at<int32_t>(self.ints, task.kv_head_idx_offset);
-    p.work_indptr = at<int32_t>(self.ints, task.work_indptr_offset);
-    p.len_kv_chunk = at<int32_t>(self.ints, self.info.len_kv_chunk_offset) + i;
-    p.merge_indptr = at<int32_t>(self.ints, self.info.merge_indptr_offset);
-    p.merge_o_indices = at<int32_t>(self.ints, self.info.merge_o_indices_offset);
-    p.num_packed_qo_len = at<int32_t>(self.ints, self.info.num_qo_len_offset);
-    p.partial_o = at<half>(self.floats, self.info.partial_o_offset);
-    p.partial_lse = at<float>(self.floats, self.info.partial_lse_offset);
+    p.q_indptr = self.ints.at<int32_t>(task.q_indptr_offset);
+    p.kv_indptr = self.ints.at<int32_t>(task.kv_indptr_offset);
+    p.partial_indptr = self.ints.at<int32_t>(task.partial_indptr_offset);
+    p.q_len = self.ints.at<int32_t>(task.q_len_offset);
+    p.kv_len = self.ints.at<int32_t>(task.kv_len_offset);
+    p.q_start = self.ints.at<int32_t>(task.q_start_offset);
+    p.kv_start = self.ints.at<int32_t>(task.kv_start_offset);
+    p.kv_end = self.ints.at<int32_t>(task.kv_end_offset);
+    p.kv_head_idx_arr = self.ints.at<int32_t>(task.kv_head_idx_offset);
+    p.work_indptr = self.ints.at<int32_t>(task.work_indptr_offset);
+    p.len_kv_chunk = self.ints.at<int32_t>(self.info.len_kv_chunk_offset) + i;
+    p.merge_indptr = self.ints.at<int32_t>(self.info.merge_indptr_offset);
+    p.merge_o_indices = self.ints.at<int32_t>(self.info.merge_o_indices_offset);
+    p.num_packed_qo_len = self.ints.at<int32_t>(self.info.num_qo_len_offset);
+    p.partial_o = self.floats.at<half>(self.info.partial_o_offset);
+    p.partial_lse = self.floats.at<float>(self.info.partial_lse_offset);
 }
 
-Params make_params(const BatchPeer &self, int i, const void *q, void *out, float scale)
+Params make_params(const BatchPeer &self, int i, const Call &call)
 {
     const AttnShape &s = self.config.shape;
-    const AttnPool &pool = self.config.pool;
+    const AttnPool &pool = call.pool;
     Params p{};
-    p.q = static_cast<half *>(const_cast<void *>(q));
+    p.q = static_cast<half *>(const_cast<void *>(call.q));
     p.k = static_cast<half *>(pool.k);
     p.v = static_cast<half *>(pool.v);
-    p.final_o = static_cast<half *>(out);
+    p.final_o = static_cast<half *>(call.out);
     p.kv_indices = self.tables.ids();
     set_task(p, self, i);
     p.num_kv_heads = (uint32_t)s.kv_heads;
@@ -113,33 +126,46 @@ Params make_params(const BatchPeer &self, int i, const void *q, void *out, float
     p.k_stride_page = p.v_stride_page = (uint32_t)pool.page_stride;
     p.k_stride_h = p.v_stride_h = (uint32_t)pool.head_stride;
     p.k_stride_n = p.v_stride_n = (uint32_t)pool.token_stride;
-    p.sm_scale = scale;
+    p.sm_scale = call.scale;
     p.v_scale = 1.f;
     return p;
 }
 
-template <uint32_t D>
-void run_dim(BatchPeer &self, const void *q, void *out, float scale, cudaStream_t stream)
+template <uint32_t D> void run_dim(BatchPeer &self, const Call &call)
 {
     const cudaError_t err =
         fi::BatchPagedAttentionPersistent<128, 16, D, D, fi::MaskMode::kNone, true, Variant>(
-            make_params(self, 0, q, out, scale), make_params(self, 1, q, out, scale),
-            (uint32_t)self.info.num_blks_x, (uint32_t)self.info.num_blks_y, stream);
+            make_params(self, 0, call), make_params(self, 1, call), (uint32_t)self.info.num_blks_x,
+            (uint32_t)self.info.num_blks_y, call.stream);
     check(err, "BatchPagedAttentionPersistent");
+}
+
+void BatchPeer::plan(cudaStream_t stream)
+{
+    const AttnShape &s = config.shape;
+    fence.wait();
+    check(fi::TwoStageHolisticPlan<int32_t>(
+              floats.data, floats.bytes, ints.data, pinned.data, ints.bytes, info, tables.host_qo(),
+              tables.host_indptr(), tables.host_lens(), (uint32_t)tables.rows, (uint32_t)s.q_heads,
+              (uint32_t)s.kv_heads, (uint32_t)s.head_dim, /* causal= */ false, stream),
+          "TwoStageHolisticPlan");
+    fence.mark(stream);
+}
+
+void BatchPeer::run(const Call &call)
+{
+    with_dim(config.shape.head_dim, [&](auto d) { run_dim<d>(*this, call); });
 }
 
 AttnStatus supports(const PeerConfig *config, int arch, int64_t, PeerError *error)
 {
     const AttnShape &s = config->shape;
     const int64_t elements = config->pool.pages * config->pool.page_stride;
-    if (s.dtype != ATTN_F16)
-        return refuse(error, "built for fp16");
-    if (s.head_dim != 64 && s.head_dim != 128)
-        return refuse(error, "built for head dims 64 and 128, not %lld", s.head_dim);
+    const AttnStatus status = plain_shape(s, arch, error);
+    if (status != ATTN_OK)
+        return status;
     if (attn_group(&s) > 16)
         return refuse(error, "built for groups of at most 16, not %lld", attn_group(&s));
-    if (arch < 80)
-        return refuse(error, "needs sm_80 or newer, not sm_%lld", arch);
     if (elements >= ((int64_t)1 << 32))
         return refuse(error,
                       "its page offsets are 32 bits wide: %lld pages x %lld elements >= 2^32",
@@ -154,96 +180,10 @@ int64_t workspace(const PeerConfig *config)
     return (int64_t)(INT_BYTES + FLOAT_BYTES) + 4 * (config->max_pages + 4 * config->max_rows + 4);
 }
 
-AttnStatus create(Peer **ret, const PeerConfig *config, PeerError *error)
-{
-    BatchPeer *self = nullptr;
-    const AttnStatus status = guarded(error, [&] {
-        self = new BatchPeer;
-        self->config = *config;
-        self->tables.create(*config, false);
-        self->ints.allocate(INT_BYTES);
-        self->floats.allocate(FLOAT_BYTES);
-        self->pinned.allocate(INT_BYTES);
-    });
-    if (status != ATTN_OK)
-        delete self;
-    else
-        *ret = reinterpret_cast<Peer *>(self);
-    return status;
-}
-
-BatchPeer &of(Peer *self)
-{
-    return *reinterpret_cast<BatchPeer *>(self);
-}
-
-AttnStatus tables(Peer *self, int32_t rows, const int32_t *lens, const int32_t *table,
-                  const int32_t *offset, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        of(self).tables.set(rows, lens, table, offset, static_cast<cudaStream_t>(stream));
-    });
-}
-
-AttnStatus plan(Peer *peer, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        BatchPeer &self = of(peer);
-        const AttnShape &s = self.config.shape;
-        self.fence.wait();
-        check(fi::TwoStageHolisticPlan<int32_t>(
-                  self.floats.data, self.floats.bytes, self.ints.data, self.pinned.data,
-                  self.ints.bytes, self.info, self.tables.host_qo(), self.tables.host_indptr(),
-                  self.tables.host_lens(), (uint32_t)self.tables.rows, (uint32_t)s.q_heads,
-                  (uint32_t)s.kv_heads, (uint32_t)s.head_dim, /* causal= */ false,
-                  static_cast<cudaStream_t>(stream)),
-              "TwoStageHolisticPlan");
-        self.fence.mark(static_cast<cudaStream_t>(stream));
-    });
-}
-
-AttnStatus run(Peer *peer, const void *q, void *out, float scale, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        BatchPeer &self = of(peer);
-        if (self.config.shape.head_dim == 64)
-            run_dim<64>(self, q, out, scale, static_cast<cudaStream_t>(stream));
-        else
-            run_dim<128>(self, q, out, scale, static_cast<cudaStream_t>(stream));
-    });
-}
-
-int32_t launches(const Peer *)
-{
-    return 1;
-}
-
-int64_t plan_bytes(const Peer *peer)
-{
-    return reinterpret_cast<const BatchPeer *>(peer)->info.num_qo_len_offset + 4;
-}
-
-void destroy(Peer *self)
-{
-    delete reinterpret_cast<BatchPeer *>(self);
-}
+constexpr PeerText TEXT = {
+    "flashinfer-batch", "flashinfer-python 0.7.4",
+    "BatchAttention (persistent, cooperative launch)",
+    "fp16, d 64 and 128, G 1..16, any page size, HND and NHD; pools below 2^32 elements"};
 } // namespace
 
-extern "C" const PeerOps peer_flashinfer_batch = {
-    "flashinfer-batch",
-    "flashinfer-python 0.7.4",
-    "BatchAttention (persistent, cooperative launch)",
-    "fp16, d 64 and 128, G 1..16, any page size, HND and NHD; pools below 2^32 elements",
-    1,
-    nullptr,
-    0,
-    supports,
-    workspace,
-    create,
-    tables,
-    plan,
-    run,
-    launches,
-    plan_bytes,
-    destroy,
-};
+extern "C" const PeerOps peer_flashinfer_batch = peer_ops<BatchPeer>(TEXT, supports, workspace);

@@ -4,7 +4,7 @@
  * length for the whole batch by binary search; a second kernel merges where rows were split.
  * Compiled a second time against release 0.2.5 (KV_FLASHINFER_LEGACY), in a namespace of its own.
  */
-#include "kernels/peers/peer_common.cuh"
+#include "kernels/peers/peer_frame.cuh"
 
 #include <flashinfer/attention/decode.cuh>
 #include <flashinfer/attention/default_decode_params.cuh>
@@ -34,6 +34,26 @@ struct DecodePeer {
     PinnedBuffer pinned;
     Fence fence;
     fi::DecodePlanInfo info;
+
+    explicit DecodePeer(const PeerConfig &c) : config(c), pdl(wants_pdl(c))
+    {
+        tables.create(c, false);
+        ints.allocate(INT_BYTES);
+        floats.allocate(FLOAT_BYTES);
+        pinned.allocate(INT_BYTES);
+    }
+    void plan(cudaStream_t stream);
+    void run(const Call &call);
+    int32_t launches() const
+    {
+        return info.split_kv ? 2 : 1;
+    }
+    /* The arrays lie in the order of the plan's offsets; the last one ends the copy. */
+    int64_t plan_bytes() const
+    {
+        return info.split_kv ? info.block_valid_mask_offset + info.padded_batch_size
+                             : info.kv_chunk_size_ptr_offset + (int64_t)sizeof(int32_t);
+    }
 };
 
 template <uint32_t D, uint32_t G> void plan_group(DecodePeer &self, cudaStream_t stream)
@@ -66,59 +86,62 @@ template <uint32_t D> void plan_dim(DecodePeer &self, cudaStream_t stream)
     }
 }
 
-template <typename T> T *at(const DeviceBuffer &buffer, int64_t offset)
-{
-    return reinterpret_cast<T *>(buffer.as<char>() + offset);
-}
-
-Params make_params(const DecodePeer &self, const void *q, void *out, float scale)
+Params make_params(const DecodePeer &self, const Call &call)
 {
     const AttnShape &s = self.config.shape;
     const auto layout = s.layout == ATTN_HND ? fi::QKVLayout::kHND : fi::QKVLayout::kNHD;
     fi::paged_kv_t<half, int32_t> kv((uint32_t)s.kv_heads, (uint32_t)s.page_size,
                                      (uint32_t)s.head_dim, (uint32_t)self.tables.rows, layout,
-                                     static_cast<half *>(self.config.pool.k),
-                                     static_cast<half *>(self.config.pool.v), self.tables.ids(),
+                                     static_cast<half *>(call.pool.k),
+                                     static_cast<half *>(call.pool.v), self.tables.ids(),
                                      self.tables.indptr(), self.tables.last());
-    Params params(static_cast<half *>(const_cast<void *>(q)), nullptr, kv, static_cast<half *>(out),
-                  nullptr, nullptr, (uint32_t)s.q_heads, s.q_heads * s.head_dim, s.head_dim, -1,
-                  0.f, scale, 1.f, 1e4f);
+    Params params(static_cast<half *>(const_cast<void *>(call.q)), nullptr, kv,
+                  static_cast<half *>(call.out), nullptr, nullptr, (uint32_t)s.q_heads,
+                  s.q_heads * s.head_dim, s.head_dim, -1, 0.f, call.scale, 1.f, 1e4f);
     params.padded_batch_size = (uint32_t)self.info.padded_batch_size;
-    params.request_indices = at<int32_t>(self.ints, self.info.request_indices_offset);
-    params.kv_tile_indices = at<int32_t>(self.ints, self.info.kv_tile_indices_offset);
-    params.o_indptr = at<int32_t>(self.ints, self.info.o_indptr_offset);
-    params.kv_chunk_size_ptr = at<int32_t>(self.ints, self.info.kv_chunk_size_ptr_offset);
+    params.request_indices = self.ints.at<int32_t>(self.info.request_indices_offset);
+    params.kv_tile_indices = self.ints.at<int32_t>(self.info.kv_tile_indices_offset);
+    params.o_indptr = self.ints.at<int32_t>(self.info.o_indptr_offset);
+    params.kv_chunk_size_ptr = self.ints.at<int32_t>(self.info.kv_chunk_size_ptr_offset);
     if (self.info.split_kv && self.info.enable_cuda_graph)
-        params.block_valid_mask = at<bool>(self.ints, self.info.block_valid_mask_offset);
+        params.block_valid_mask = self.ints.at<bool>(self.info.block_valid_mask_offset);
     return params;
 }
 
-template <uint32_t D>
-void run_dim(DecodePeer &self, const void *q, void *out, float scale, cudaStream_t stream)
+template <uint32_t D> void run_dim(DecodePeer &self, const Call &call)
 {
     half *tmp_v = nullptr;
     float *tmp_s = nullptr;
     if (self.info.split_kv) {
-        tmp_v = at<half>(self.floats, self.info.v_offset);
-        tmp_s = at<float>(self.floats, self.info.s_offset);
+        tmp_v = self.floats.at<half>(self.info.v_offset);
+        tmp_s = self.floats.at<float>(self.info.s_offset);
     }
-    check(kv_decode_dispatch<D, NO_ROPE, Variant>(make_params(self, q, out, scale), tmp_v, tmp_s,
-                                                  self.pdl, stream),
+    check(kv_decode_dispatch<D, NO_ROPE, Variant>(make_params(self, call), tmp_v, tmp_s, self.pdl,
+                                                  call.stream),
           "BatchDecodeWithPagedKVCache");
+}
+
+void DecodePeer::plan(cudaStream_t stream)
+{
+    fence.wait();
+    with_dim(config.shape.head_dim, [&](auto d) { plan_dim<d>(*this, stream); });
+    fence.mark(stream);
+}
+
+void DecodePeer::run(const Call &call)
+{
+    with_dim(config.shape.head_dim, [&](auto d) { run_dim<d>(*this, call); });
 }
 
 AttnStatus supports(const PeerConfig *config, int arch, int64_t, PeerError *error)
 {
     const AttnShape &s = config->shape;
     const int32_t g = attn_group(&s);
-    if (s.dtype != ATTN_F16)
-        return refuse(error, "built for fp16");
-    if (s.head_dim != 64 && s.head_dim != 128)
-        return refuse(error, "built for head dims 64 and 128, not %lld", s.head_dim);
+    const AttnStatus status = plain_shape(s, arch, error);
+    if (status != ATTN_OK)
+        return status;
     if (g != 1 && g != 2 && g != 3 && g != 4 && g != 8)
         return refuse(error, "has kernels for groups of 1, 2, 3, 4 and 8, not %lld", g);
-    if (arch < 80)
-        return refuse(error, "needs sm_80 or newer, not sm_%lld", arch);
     if (!plain_strides(config->pool, s))
         return refuse(error, "reads pools with plain strides only");
     return ATTN_OK;
@@ -129,96 +152,10 @@ int64_t workspace(const PeerConfig *config)
     return (int64_t)(INT_BYTES + FLOAT_BYTES) + 4 * (config->max_pages + 4 * config->max_rows + 4);
 }
 
-AttnStatus create(Peer **ret, const PeerConfig *config, PeerError *error)
-{
-    DecodePeer *self = nullptr;
-    const AttnStatus status = guarded(error, [&] {
-        self = new DecodePeer;
-        self->config = *config;
-        self->pdl = wants_pdl(*config);
-        self->tables.create(*config, false);
-        self->ints.allocate(INT_BYTES);
-        self->floats.allocate(FLOAT_BYTES);
-        self->pinned.allocate(INT_BYTES);
-    });
-    if (status != ATTN_OK)
-        delete self;
-    else
-        *ret = reinterpret_cast<Peer *>(self);
-    return status;
-}
-
-DecodePeer &of(Peer *self)
-{
-    return *reinterpret_cast<DecodePeer *>(self);
-}
-
-AttnStatus tables(Peer *self, int32_t rows, const int32_t *lens, const int32_t *table,
-                  const int32_t *offset, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        of(self).tables.set(rows, lens, table, offset, static_cast<cudaStream_t>(stream));
-    });
-}
-
-AttnStatus plan(Peer *peer, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        DecodePeer &self = of(peer);
-        self.fence.wait();
-        if (self.config.shape.head_dim == 64)
-            plan_dim<64>(self, static_cast<cudaStream_t>(stream));
-        else
-            plan_dim<128>(self, static_cast<cudaStream_t>(stream));
-        self.fence.mark(static_cast<cudaStream_t>(stream));
-    });
-}
-
-AttnStatus run(Peer *peer, const void *q, void *out, float scale, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        DecodePeer &self = of(peer);
-        if (self.config.shape.head_dim == 64)
-            run_dim<64>(self, q, out, scale, static_cast<cudaStream_t>(stream));
-        else
-            run_dim<128>(self, q, out, scale, static_cast<cudaStream_t>(stream));
-    });
-}
-
-int32_t launches(const Peer *peer)
-{
-    return reinterpret_cast<const DecodePeer *>(peer)->info.split_kv ? 2 : 1;
-}
-
-/* The arrays lie in the order of the plan's offsets; the last one ends the copy. */
-int64_t plan_bytes(const Peer *peer)
-{
-    const fi::DecodePlanInfo &i = reinterpret_cast<const DecodePeer *>(peer)->info;
-    return i.split_kv ? i.block_valid_mask_offset + i.padded_batch_size
-                      : i.kv_chunk_size_ptr_offset + (int64_t)sizeof(int32_t);
-}
-
-void destroy(Peer *self)
-{
-    delete reinterpret_cast<DecodePeer *>(self);
-}
+constexpr PeerText TEXT = {KV_PEER_NAME("flashinfer"), KV_PEER_PACKAGE,
+                           "BatchDecodeWithPagedKVCache (CUDA cores)",
+                           "fp16, d 64 and 128, G 1 2 3 4 8, any page size, HND and NHD"};
 } // namespace
 
-extern "C" const PeerOps KV_PEER_SYMBOL(flashinfer) = {
-    KV_PEER_NAME("flashinfer"),
-    KV_PEER_PACKAGE,
-    "BatchDecodeWithPagedKVCache (CUDA cores)",
-    "fp16, d 64 and 128, G 1 2 3 4 8, any page size, HND and NHD",
-    1,
-    nullptr,
-    0,
-    supports,
-    workspace,
-    create,
-    tables,
-    plan,
-    run,
-    launches,
-    plan_bytes,
-    destroy,
-};
+extern "C" const PeerOps KV_PEER_SYMBOL(flashinfer) = peer_ops<DecodePeer>(TEXT, supports,
+                                                                           workspace);

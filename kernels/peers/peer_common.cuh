@@ -91,6 +91,10 @@ class DeviceBuffer
     {
         return static_cast<T *>(data);
     }
+    template <typename T> T *at(int64_t offset) const /* bytes */
+    {
+        return reinterpret_cast<T *>(as<char>() + offset);
+    }
 };
 
 class PinnedBuffer
@@ -291,6 +295,18 @@ inline bool plain_strides(const AttnPool &pool, const AttnShape &shape)
     attn_pool_strides(&plain, &shape);
     return plain.page_stride == pool.page_stride && plain.head_stride == pool.head_stride &&
            plain.token_stride == pool.token_stride;
+}
+
+/* The shapes that all peers are compiled for: fp16, d 64 and 128, sm_80 and newer. */
+inline AttnStatus plain_shape(const AttnShape &s, int arch, PeerError *error)
+{
+    if (s.dtype != ATTN_F16)
+        return refuse(error, "built for fp16");
+    if (s.head_dim != 64 && s.head_dim != 128)
+        return refuse(error, "built for head dims 64 and 128, not %lld", s.head_dim);
+    if (arch < 80)
+        return refuse(error, "needs sm_80 or newer, not sm_%lld", arch);
+    return ATTN_OK;
 }
 
 } // namespace kvpeers

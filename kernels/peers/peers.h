@@ -12,8 +12,10 @@
  *             indptr + page ids + last page length, or a dense table) and uploads it. A serving
  *             engine keeps that form itself, so this is timed apart from the plan.
  *   plan()    the peer's own planner, uploads included: what it must do once a step.
- *   run()     queues its launches on the stream. Neither allocates nor synchronises, so that it can
- *             be captured; with settings.graph the peer is told to plan for capture.
+ *   run()     queues its launches on the stream, over a pool of the same strides and pages as the
+ *             one it was created with (another layer's), or, where NULL, that one; a peer with
+ *             own_layout has a copy of that one alone. Neither allocates nor synchronises, so that
+ *             it can be captured; with settings.graph the peer is told to plan for capture.
  * Pointers in PeerConfig.pool and those given to run() are device pointers; lens, table and offset
  * given to tables() are host pointers, only read during the call. A stream is a cudaStream_t.
  *
@@ -69,8 +71,8 @@ typedef struct PeerOps {
     AttnStatus (*tables)(Peer *self, int32_t rows, const int32_t *lens, const int32_t *table,
                          const int32_t *offset, void *stream, PeerError *error);
     AttnStatus (*plan)(Peer *self, void *stream, PeerError *error);
-    AttnStatus (*run)(Peer *self, const void *q, void *out, float scale, void *stream,
-                      PeerError *error);
+    AttnStatus (*run)(Peer *self, const AttnPool *pool, const void *q, void *out, float scale,
+                      void *stream, PeerError *error);
     /* Of the last plan: kernel launches that run() makes, and bytes that plan() copied. */
     int32_t (*launches)(const Peer *self);
     int64_t (*plan_bytes)(const Peer *self);

@@ -7,7 +7,7 @@
  */
 #include <cmath>
 
-#include "kernels/peers/peer_common.cuh"
+#include "kernels/peers/peer_frame.cuh"
 #include "kernels/peers/trtllm_xqa_kernel.cuh"
 
 extern const kvpeers::XqaKernel kv_xqa_d128_g4_p16, kv_xqa_d128_g1_p16, kv_xqa_d128_g8_p16,
@@ -19,15 +19,6 @@ using namespace kvpeers;
 
 const XqaKernel *const kernels[] = {&kv_xqa_d128_g4_p16, &kv_xqa_d128_g1_p16, &kv_xqa_d128_g8_p16,
                                     &kv_xqa_d64_g4_p16};
-
-struct XqaPeer {
-    PeerConfig config;
-    const XqaKernel *kernel = nullptr;
-    bool pdl = false;
-    uint32_t processors = 0;
-    Tables tables;
-    DeviceBuffer semaphores, scratch;
-};
 
 const XqaKernel *find(const AttnShape &s)
 {
@@ -49,6 +40,66 @@ int64_t scratch_bytes(const PeerConfig &config, int64_t sms)
     const AttnShape &s = config.shape;
     const int64_t pairs = (int64_t)config.max_rows * s.kv_heads, p = sms * factor(config);
     return (pairs > p ? pairs : p) * (2048 + 2 * (int64_t)attn_group(&s) * s.head_dim) + (1 << 20);
+}
+
+struct XqaPeer {
+    PeerConfig config;
+    const XqaKernel *kernel;
+    bool pdl = false;
+    uint32_t processors = 0;
+    Tables tables;
+    DeviceBuffer semaphores, scratch;
+
+    explicit XqaPeer(const PeerConfig &c) : config(c), kernel(find(c.shape)), pdl(wants_pdl(c))
+    {
+        const int32_t sms = sm_count(c.device);
+        if (!kernel)
+            throw Fault(ATTN_UNSUPPORTED_SHAPE, "no such configuration of XQA is compiled");
+        kernel->configure();
+        processors = (uint32_t)(sms * factor(c));
+        tables.create(c, true);
+        semaphores.allocate(sizeof(uint32_t) * (size_t)c.max_rows * (size_t)c.shape.kv_heads);
+        check(cudaMemset(semaphores.data, 0, semaphores.bytes), "semaphores");
+        scratch.allocate((size_t)scratch_bytes(c, sms));
+    }
+    /* Nothing is planned: the grid follows from the rows and the processor count. */
+    void plan(cudaStream_t)
+    {
+    }
+    void run(const Call &on);
+    int32_t launches() const
+    {
+        return 1;
+    }
+    int64_t plan_bytes() const
+    {
+        return 0;
+    }
+};
+
+void XqaPeer::run(const Call &on)
+{
+    const AttnPool &pool = on.pool;
+    XqaCall call{};
+    call.processors = processors;
+    call.kv_heads = (uint32_t)config.shape.kv_heads;
+    call.rows = (uint32_t)tables.rows;
+    call.max_len = (uint32_t)(tables.width * config.shape.page_size);
+    call.q_scale = on.scale * sqrtf((float)config.shape.head_dim);
+    call.q = on.q;
+    call.out = on.out;
+    call.k = pool.k;
+    call.v = pool.v;
+    call.table = tables.ids();
+    call.lens = reinterpret_cast<const uint32_t *>(tables.lens());
+    call.semaphores = semaphores.as<uint32_t>();
+    call.scratch = scratch.data;
+    call.pdl = pdl;
+    call.stride_page = (uint64_t)pool.page_stride;
+    call.stride_token = (uint64_t)pool.token_stride;
+    call.stride_head = (uint64_t)pool.head_stride;
+    call.stream = on.stream;
+    kernel->launch(call);
 }
 
 AttnStatus supports(const PeerConfig *config, int arch, int64_t shared, PeerError *error)
@@ -76,110 +127,9 @@ int64_t workspace(const PeerConfig *config)
            4 * (config->max_rows * width + 4 * config->max_rows + 4);
 }
 
-AttnStatus create(Peer **ret, const PeerConfig *config, PeerError *error)
-{
-    XqaPeer *self = nullptr;
-    const AttnStatus status = guarded(error, [&] {
-        self = new XqaPeer;
-        const int32_t sms = sm_count(config->device);
-        self->config = *config;
-        self->kernel = find(config->shape);
-        if (!self->kernel)
-            throw Fault(ATTN_UNSUPPORTED_SHAPE, "no such configuration of XQA is compiled");
-        self->kernel->configure();
-        self->pdl = wants_pdl(*config);
-        self->processors = (uint32_t)(sms * factor(*config));
-        self->tables.create(*config, true);
-        self->semaphores.allocate(sizeof(uint32_t) * (size_t)config->max_rows *
-                                  (size_t)config->shape.kv_heads);
-        check(cudaMemset(self->semaphores.data, 0, self->semaphores.bytes), "semaphores");
-        self->scratch.allocate((size_t)scratch_bytes(*config, sms));
-    });
-    if (status != ATTN_OK)
-        delete self;
-    else
-        *ret = reinterpret_cast<Peer *>(self);
-    return status;
-}
-
-XqaPeer &of(Peer *self)
-{
-    return *reinterpret_cast<XqaPeer *>(self);
-}
-
-AttnStatus tables(Peer *self, int32_t rows, const int32_t *lens, const int32_t *table,
-                  const int32_t *offset, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        of(self).tables.set(rows, lens, table, offset, static_cast<cudaStream_t>(stream));
-    });
-}
-
-/* Nothing is planned: the grid follows from the rows and the processor count. */
-AttnStatus plan(Peer *, void *, PeerError *)
-{
-    return ATTN_OK;
-}
-
-AttnStatus run(Peer *peer, const void *q, void *out, float scale, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        XqaPeer &self = of(peer);
-        const AttnPool &pool = self.config.pool;
-        XqaCall call{};
-        call.processors = self.processors;
-        call.kv_heads = (uint32_t)self.config.shape.kv_heads;
-        call.rows = (uint32_t)self.tables.rows;
-        call.max_len = (uint32_t)(self.tables.width * self.config.shape.page_size);
-        call.q_scale = scale * sqrtf((float)self.config.shape.head_dim);
-        call.q = q;
-        call.out = out;
-        call.k = pool.k;
-        call.v = pool.v;
-        call.table = self.tables.ids();
-        call.lens = reinterpret_cast<const uint32_t *>(self.tables.lens());
-        call.semaphores = self.semaphores.as<uint32_t>();
-        call.scratch = self.scratch.data;
-        call.pdl = self.pdl;
-        call.stride_page = (uint64_t)pool.page_stride;
-        call.stride_token = (uint64_t)pool.token_stride;
-        call.stride_head = (uint64_t)pool.head_stride;
-        call.stream = static_cast<cudaStream_t>(stream);
-        self.kernel->launch(call);
-    });
-}
-
-int32_t launches(const Peer *)
-{
-    return 1;
-}
-
-int64_t plan_bytes(const Peer *)
-{
-    return 0;
-}
-
-void destroy(Peer *self)
-{
-    delete reinterpret_cast<XqaPeer *>(self);
-}
+constexpr PeerText TEXT = {"trtllm-xqa", "flashinfer-python 0.7.4 (csrc/xqa of TensorRT-LLM)",
+                           "XQA, multi-block, one launch",
+                           "fp16, pages of 16; d 128 with G 1 4 8, d 64 with G 4; HND and NHD"};
 } // namespace
 
-extern "C" const PeerOps peer_trtllm_xqa = {
-    "trtllm-xqa",
-    "flashinfer-python 0.7.4 (csrc/xqa of TensorRT-LLM)",
-    "XQA, multi-block, one launch",
-    "fp16, pages of 16; d 128 with G 1 4 8, d 64 with G 4; HND and NHD",
-    1,
-    nullptr,
-    0,
-    supports,
-    workspace,
-    create,
-    tables,
-    plan,
-    run,
-    launches,
-    plan_bytes,
-    destroy,
-};
+extern "C" const PeerOps peer_trtllm_xqa = peer_ops<XqaPeer>(TEXT, supports, workspace);

@@ -11,7 +11,7 @@
  * The package's kernel header includes PyTorch's, which the kernels do not use: standin/ has empty
  * files of those names.
  */
-#include "kernels/peers/peer_common.cuh"
+#include "kernels/peers/peer_frame.cuh"
 
 #include "attention_kernels.cuh"
 
@@ -22,11 +22,21 @@ using namespace kvpeers;
 constexpr int THREADS = 128, PARTITION = 512, X = 8; /* X: halves in 16 bytes */
 constexpr auto PLAIN = vllm::Fp8KVCacheDataType::kAuto;
 
+/* What both versions have; `split`: version 2. */
 struct PagedPeer {
     PeerConfig config;
-    bool split = false; /* version 2 */
     Tables tables;
     DeviceBuffer k, v, sums, maxima, partial;
+
+    PagedPeer(const PeerConfig &c, bool split);
+    /* Nothing is planned: the grid follows from the rows and the longest of them. */
+    void plan(cudaStream_t)
+    {
+    }
+    int64_t plan_bytes() const
+    {
+        return 0;
+    }
 };
 
 __global__ void reorder(const uint16_t *k, const uint16_t *v, uint16_t *to_k, uint16_t *to_v,
@@ -109,28 +119,64 @@ void run_v2(PagedPeer &self, const half *q, half *out, float scale, cudaStream_t
     check(cudaGetLastError(), "paged_attention_v2_reduce");
 }
 
-template <int D, int PAGE>
-void run_shape(PagedPeer &self, const void *q, void *out, float scale, cudaStream_t stream)
+template <bool SPLIT, int D, int PAGE> void run_shape(PagedPeer &self, const Call &call)
 {
-    auto *in = static_cast<const half *>(q);
-    auto *to = static_cast<half *>(out);
-    if (self.split)
-        run_v2<D, PAGE>(self, in, to, scale, stream);
+    auto *in = static_cast<const half *>(call.q);
+    auto *to = static_cast<half *>(call.out);
+    if (SPLIT)
+        run_v2<D, PAGE>(self, in, to, call.scale, call.stream);
     else
-        run_v1<D, PAGE>(self, in, to, scale, stream);
+        run_v1<D, PAGE>(self, in, to, call.scale, call.stream);
+}
+
+template <bool SPLIT> struct Version : PagedPeer {
+    explicit Version(const PeerConfig &c) : PagedPeer(c, SPLIT)
+    {
+    }
+    void run(const Call &call)
+    {
+        with_dim(config.shape.head_dim, [&](auto d) {
+            if (config.shape.page_size == 16)
+                run_shape<SPLIT, d, 16>(*this, call);
+            else
+                run_shape<SPLIT, d, 32>(*this, call);
+        });
+    }
+    int32_t launches() const
+    {
+        return SPLIT ? 2 : 1;
+    }
+};
+
+PagedPeer::PagedPeer(const PeerConfig &c, bool split) : config(c)
+{
+    const AttnPool &p = c.pool;
+    const AttnShape &s = c.shape;
+    tables.create(c, true);
+    k.allocate((size_t)pool_bytes(c));
+    v.allocate((size_t)pool_bytes(c));
+    if (split) {
+        const size_t n = (size_t)state_elements(c);
+        sums.allocate(n * sizeof(float));
+        maxima.allocate(n * sizeof(float));
+        partial.allocate(n * (size_t)s.head_dim * sizeof(uint16_t));
+    }
+    reorder<<<8 * sm_count(c.device), 256>>>(
+        static_cast<const uint16_t *>(p.k), static_cast<const uint16_t *>(p.v), k.as<uint16_t>(),
+        v.as<uint16_t>(), p.pages, s.kv_heads, s.page_size, s.head_dim, p.page_stride,
+        p.head_stride, p.token_stride);
+    check(cudaGetLastError(), "copy of the pool");
+    check(cudaDeviceSynchronize(), "copy of the pool");
 }
 
 AttnStatus supports_shape(const PeerConfig *config, int arch, PeerError *error)
 {
     const AttnShape &s = config->shape;
-    if (s.dtype != ATTN_F16)
-        return refuse(error, "built for fp16");
-    if (s.head_dim != 64 && s.head_dim != 128)
-        return refuse(error, "built for head dims 64 and 128, not %lld", s.head_dim);
+    const AttnStatus status = plain_shape(s, arch, error);
+    if (status != ATTN_OK)
+        return status;
     if (s.page_size != 16 && s.page_size != 32)
         return refuse(error, "built for pages of 16 and 32, not %lld", s.page_size);
-    if (arch < 80)
-        return refuse(error, "needs sm_80 or newer, not sm_%lld", arch);
     return ATTN_OK;
 }
 
@@ -169,134 +215,15 @@ int64_t workspace_v2(const PeerConfig *config)
            state_elements(*config) * (8 + 2 * (int64_t)config->shape.head_dim);
 }
 
-AttnStatus create(Peer **ret, const PeerConfig *config, bool split, PeerError *error)
-{
-    PagedPeer *self = nullptr;
-    const AttnStatus status = guarded(error, [&] {
-        self = new PagedPeer;
-        self->config = *config;
-        self->split = split;
-        self->tables.create(*config, true);
-        self->k.allocate((size_t)pool_bytes(*config));
-        self->v.allocate((size_t)pool_bytes(*config));
-        if (split) {
-            const size_t n = (size_t)state_elements(*config);
-            self->sums.allocate(n * sizeof(float));
-            self->maxima.allocate(n * sizeof(float));
-            self->partial.allocate(n * (size_t)config->shape.head_dim * sizeof(uint16_t));
-        }
-        const AttnPool &p = config->pool;
-        const AttnShape &s = config->shape;
-        reorder<<<8 * sm_count(config->device), 256>>>(
-            static_cast<const uint16_t *>(p.k), static_cast<const uint16_t *>(p.v),
-            self->k.as<uint16_t>(), self->v.as<uint16_t>(), p.pages, s.kv_heads, s.page_size,
-            s.head_dim, p.page_stride, p.head_stride, p.token_stride);
-        check(cudaGetLastError(), "copy of the pool");
-        check(cudaDeviceSynchronize(), "copy of the pool");
-    });
-    if (status != ATTN_OK)
-        delete self;
-    else
-        *ret = reinterpret_cast<Peer *>(self);
-    return status;
-}
-
-AttnStatus create_v1(Peer **ret, const PeerConfig *config, PeerError *error)
-{
-    return create(ret, config, false, error);
-}
-
-AttnStatus create_v2(Peer **ret, const PeerConfig *config, PeerError *error)
-{
-    return create(ret, config, true, error);
-}
-
-PagedPeer &of(Peer *self)
-{
-    return *reinterpret_cast<PagedPeer *>(self);
-}
-
-AttnStatus tables(Peer *self, int32_t rows, const int32_t *lens, const int32_t *table,
-                  const int32_t *offset, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        of(self).tables.set(rows, lens, table, offset, static_cast<cudaStream_t>(stream));
-    });
-}
-
-/* Nothing is planned: the grid follows from the rows and the longest of them. */
-AttnStatus plan(Peer *, void *, PeerError *)
-{
-    return ATTN_OK;
-}
-
-AttnStatus run(Peer *peer, const void *q, void *out, float scale, void *stream, PeerError *error)
-{
-    return guarded(error, [&] {
-        PagedPeer &self = of(peer);
-        const cudaStream_t on = static_cast<cudaStream_t>(stream);
-        const AttnShape &s = self.config.shape;
-        if (s.head_dim == 64 && s.page_size == 16)
-            run_shape<64, 16>(self, q, out, scale, on);
-        else if (s.head_dim == 64)
-            run_shape<64, 32>(self, q, out, scale, on);
-        else if (s.page_size == 16)
-            run_shape<128, 16>(self, q, out, scale, on);
-        else
-            run_shape<128, 32>(self, q, out, scale, on);
-    });
-}
-
-int32_t launches(const Peer *peer)
-{
-    return reinterpret_cast<const PagedPeer *>(peer)->split ? 2 : 1;
-}
-
-int64_t plan_bytes(const Peer *)
-{
-    return 0;
-}
-
-void destroy(Peer *self)
-{
-    delete reinterpret_cast<PagedPeer *>(self);
-}
+constexpr PeerText TEXT_V1 = {
+    "vllm-pa1", "vllm 0.20.2", "paged_attention_v1",
+    "fp16, d 64 and 128, any G, pages of 16 and 32; rows as long as shared memory allows"};
+constexpr PeerText TEXT_V2 = {"vllm-pa2", "vllm 0.20.2",
+                              "paged_attention_v2, partitions of 512 tokens",
+                              "fp16, d 64 and 128, any G, pages of 16 and 32"};
 } // namespace
 
-extern "C" const PeerOps peer_vllm_pa1 = {
-    "vllm-pa1",
-    "vllm 0.20.2",
-    "paged_attention_v1",
-    "fp16, d 64 and 128, any G, pages of 16 and 32; rows as long as shared memory allows",
-    1,
-    nullptr,
-    1,
-    supports_v1,
-    workspace_v1,
-    create_v1,
-    tables,
-    plan,
-    run,
-    launches,
-    plan_bytes,
-    destroy,
-};
-
-extern "C" const PeerOps peer_vllm_pa2 = {
-    "vllm-pa2",
-    "vllm 0.20.2",
-    "paged_attention_v2, partitions of 512 tokens",
-    "fp16, d 64 and 128, any G, pages of 16 and 32",
-    1,
-    nullptr,
-    1,
-    supports_v2,
-    workspace_v2,
-    create_v2,
-    tables,
-    plan,
-    run,
-    launches,
-    plan_bytes,
-    destroy,
-};
+extern "C" const PeerOps peer_vllm_pa1 =
+    peer_ops<Version<false>>(TEXT_V1, supports_v1, workspace_v1, true);
+extern "C" const PeerOps peer_vllm_pa2 =
+    peer_ops<Version<true>>(TEXT_V2, supports_v2, workspace_v2, true);

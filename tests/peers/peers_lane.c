@@ -121,7 +121,8 @@ int lane_launch(Lab *lab, Lane *l, const Batch *b, int set)
 {
     PeerError error = {{0}};
     if (l->peer != NULL) {
-        if (l->ops->run(l->peer, b->q, b->out, b->on[0].scale, lab->stream, &error) != ATTN_OK)
+        if (l->ops->run(l->peer, NULL, b->q, b->out, b->on[0].scale, lab->stream, &error) !=
+            ATTN_OK)
             lane_note(l, error.text);
         return l->runs;
     }

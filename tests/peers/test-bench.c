@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "replay/bench.h"
+#include "replay/bench_private.h"
 #include "replay/peer_route.h"
 #include "replay/peers_text.h"
 
@@ -44,7 +44,10 @@ static void test_cells(void)
     g_assert_cmpuint(config.cells->len, ==, 12);
     g_array_set_size(config.cells, 0);
     add(&config, "full");
-    g_assert_cmpuint(config.cells->len, ==, 49 + 3 * 16);
+    g_assert_cmpuint(config.cells->len, ==, 4 * 49);
+    g_array_set_size(config.cells, 0);
+    add(&config, "published");
+    g_assert_cmpuint(config.cells->len, ==, 5 + 2 + 3);
     bench_config_clear(&config);
 }
 
@@ -144,6 +147,10 @@ static void test_run(void)
             g_assert_cmpfloat(line->wall_us, >=, line->kernel_us);
             g_assert_cmpint(line->checked_rows, ==, cell->cell.rows);
             g_assert_cmpfloat(line->max_abs_err, >, 0); /* halves are never exact here */
+            g_assert_cmpfloat(line->rows_diff, >=, 0);
+            g_assert_cmpfloat(line->rows_diff, <, 2e-3 * 8);
+            g_assert_cmpfloat(line->graph_us, <, 0); /* the CPU has none */
+            g_assert_cmpfloat(bench_line_kernel(line), ==, line->kernel_us);
         }
     }
     g_assert_cmpint(((BenchCellResult *)result->cells->pdata[3])->kv_bytes, ==, 5 * 200 * 64 * 4);
@@ -153,6 +160,43 @@ static void test_run(void)
     g_assert_nonnull(strstr(table->str, "200_B5"));
     g_unlink(path);
     g_rmdir(folder);
+    bench_config_clear(&config);
+}
+
+/* The longest and the shortest row always, others in order while they fit; 0 bytes: all. */
+static void test_rows_to_check(void)
+{
+    const AttnShape shape = {4, 1, 64, 16, ATTN_F16, ATTN_HND}; /* 256 bytes an entry */
+    const gint32 lens[] = {10, 400, 20, 5, 30};
+    static const struct {
+        gint64 bytes;
+        guint n;
+        gint32 rows[5];
+    } cases[] = {{0, 5, {0, 1, 2, 3, 4}},      {1, 2, {1, 3}},
+                 {405 * 256, 2, {1, 3}},       {415 * 256, 3, {0, 1, 3}},
+                 {435 * 256, 4, {0, 1, 2, 3}}, {1 << 20, 5, {0, 1, 2, 3, 4}}};
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GArray) rows = backend_rows_to_check(&shape, lens, 5, cases[i].bytes);
+        g_assert_cmpmem(rows->data, rows->len * sizeof(gint32), cases[i].rows,
+                        cases[i].n * sizeof(gint32));
+    }
+}
+
+/* What is not begun in time says so; neighbours of one shape come back, the wide ones last. */
+static void test_no_time(void)
+{
+    BenchConfig config;
+    bench_config_init(&config);
+    config.seconds = 1e-9;
+    add(&config, "len=64,128k;rows=1,64");
+    g_autoptr(BenchResult) result = run_cpu(&config, NULL);
+    g_assert_cmpuint(result->cells->len, ==, 4);
+    for (guint i = 0; i < 4; i++)
+        g_assert_nonnull(strstr(((BenchCellResult *)result->cells->pdata[i])->note, "no time"));
+    const BenchCellResult *last = result->cells->pdata[3];
+    g_assert_cmpint(last->cell.rows, ==, 64);
+    g_assert_true(bench_is_wide(&last->cell, 64 * 8192));
+    g_assert_false(bench_is_wide(&last->cell, 32 * 8192 - 1));
     bench_config_clear(&config);
 }
 
@@ -204,7 +248,7 @@ static void test_peer_route(void)
     const AttnShape shape = {32, 8, 128, 16, ATTN_F16, ATTN_HND};
     AttnPool pool = {.pages = 64};
     attn_pool_strides(&pool, &shape);
-    g_autoptr(PeerRoutes) peer_routes = peer_routes_new(&shape, &pool, 0, FALSE);
+    g_autoptr(PeerRoutes) peer_routes = peer_routes_new(&shape, &pool, 1, 0, FALSE);
     const gint32 lens[] = {100}, table[] = {0, 1, 2, 3, 4, 5, 6}, offset[] = {0};
     const Route route = {.ops = route_find("flashinfer")};
     const char *why = peer_routes_refuses(peer_routes, &route);
@@ -230,6 +274,8 @@ int main(int argc, char **argv)
     g_test_add_func("/bench/bad-cells", test_bad_cells);
     g_test_add_func("/bench/lens", test_lens);
     g_test_add_func("/bench/run", test_run);
+    g_test_add_func("/bench/rows-to-check", test_rows_to_check);
+    g_test_add_func("/bench/no-time", test_no_time);
     g_test_add_func("/bench/left-out", test_left_out);
     g_test_add_func("/bench/doctor", test_doctor);
     g_test_add_func("/bench/peer-route", test_peer_route);

@@ -77,7 +77,13 @@ void progress_begin(Progress *self, const char *what, guint64 total)
 
 void progress_tick(Progress *self, guint64 done)
 {
-    if (self == NULL || !self->draws || ++self->ticks % TICKS_PER_CLOCK_READ != 0)
+    if (self != NULL && ++self->ticks % TICKS_PER_CLOCK_READ == 0)
+        progress_show(self, done);
+}
+
+void progress_show(Progress *self, guint64 done)
+{
+    if (self == NULL || !self->draws)
         return;
     gint64 now = g_get_monotonic_time();
     if (self->what != NULL && now - self->drawn >= DRAW_INTERVAL_US)

@@ -19,6 +19,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_free)
 /* All accept NULL and then do nothing. `total` 0 = unknown. */
 void progress_begin(Progress *self, const char *what, guint64 total);
 void progress_tick(Progress *self, guint64 done);
+/* As a tick, for callers that come by a few times a second: no ticks are left out. */
+void progress_show(Progress *self, guint64 done);
 void progress_end(Progress *self);
 gboolean progress_stop(const Progress *self);                  /* TRUE once interrupted */
 gboolean progress_check(const Progress *self, GError **error); /* FALSE + INTERRUPTED */

@@ -53,7 +53,7 @@ static const PairSource request_source = {
 typedef struct Side {
     CsvRows *rows;
     const char *route; /* NULL = the chosen one */
-    int key, route_column, chosen_column;
+    int key, route_column, chosen_column, replica_column;
     int columns[MAX_METRICS], minus[MAX_METRICS];
 } Side;
 
@@ -67,6 +67,7 @@ static gboolean side_open(Side *side, const char *folder, const PairSource *sour
     side->route = route;
     side->route_column = csv_rows_find(side->rows, "route");
     side->chosen_column = csv_rows_find(side->rows, "chosen");
+    side->replica_column = source == &step_source ? csv_rows_find(side->rows, "replica") : -1;
     for (int i = 0; source->names[i] != NULL; i++) {
         if (!csv_rows_need(side->rows, &source->columns[i], 1, &side->columns[i], error))
             return FALSE;
@@ -85,13 +86,25 @@ static gboolean takes_part(const Side *side)
     return strcmp(csv_rows_text(side->rows, side->chosen_column), "1") == 0;
 }
 
+/* Rising through the file: steps of one replica after those of another. */
+static gboolean side_key(Side *side, gint64 *ret, GError **error)
+{
+    gint64 replica = 0;
+    if (!csv_rows_int(side->rows, side->key, ret, error) ||
+        (side->replica_column >= 0 &&
+         !csv_rows_int_or(side->rows, side->replica_column, 0, &replica, error)))
+        return FALSE;
+    *ret += CLAMP(replica, 0, 1 << 20) << 40;
+    return TRUE;
+}
+
 /* 1 = on a line that takes part, 0 = end, -1 = error. */
 static int side_next(Side *side, gint64 *ret_key, GError **error)
 {
     int got;
     while ((got = csv_rows_next(side->rows, error)) == 1)
         if (takes_part(side))
-            return csv_rows_int(side->rows, side->key, ret_key, error) ? 1 : -1;
+            return side_key(side, ret_key, error) ? 1 : -1;
     return got;
 }
 

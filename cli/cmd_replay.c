@@ -11,6 +11,7 @@
 static const char examples[] =
     "Examples:\n"
     "  kvreplay replay run.kvsteps --backend counters --csv replay.csv\n"
+    "  kvreplay replay run.kvsteps run-1.kvsteps --devices all --csv replay.csv    (a fleet)\n"
     "  kvreplay replay run.kvsteps --execute 0:2000 --routes single,workqueue --csv -\n"
     "  kvreplay replay run.kvsteps --policy always:route=workqueue --splits fixed:s=20 --json\n";
 
@@ -54,9 +55,10 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
     g_autoptr(Scenario) scenario = scenario_new();
-    g_autoptr(GOptionContext) context = command_context(inv, "FILE.kvsteps", examples, entries);
+    g_autoptr(GOptionContext) context =
+        command_context(inv, "FILE.kvsteps [FILE-1.kvsteps ...]", examples, entries);
     scenario_add_options(scenario, context, SCENARIO_REPLAY);
-    ParseOutcome outcome = command_parse(context, 1, &argc, &argv, error);
+    ParseOutcome outcome = command_parse(context, 4096, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
     if (argc < 2) {
@@ -69,15 +71,18 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
                     "--json and --csv - both want standard output");
         return FALSE;
     }
-    if (!output_check("csv", csv, argv[1], error) ||
-        !output_check("calibration", calibration, argv[1], error) ||
-        !output_check("perfetto", perfetto, argv[1], error))
-        return FALSE;
+    for (int i = 1; i < argc; i++)
+        if (!output_check("csv", csv, argv[i], error) ||
+            !output_check("calibration", calibration, argv[i], error) ||
+            !output_check("perfetto", perfetto, argv[i], error))
+            return FALSE;
+    const ReplayStage stage = {(const char *const *)argv + 1, csv, calibration, resume};
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     g_autoptr(JsonBuilder) builder = json_builder_new();
     json_builder_begin_object(builder);
     if (!stage_announce_backend(scenario, json || csv != NULL ? stderr : stdout, error) ||
-        !stage_replay(scenario, argv[1], csv, calibration, resume, progress, builder, error))
+        !stage_remarks(scenario, error) ||
+        !stage_replay(scenario, &stage, progress, builder, error))
         return FALSE;
     if (perfetto != NULL && !write_perfetto(scenario, argv[1], csv, perfetto, progress, error))
         return FALSE;

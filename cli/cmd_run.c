@@ -53,28 +53,16 @@ static void run_paths_clear(RunPaths *p)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunPaths, run_paths_clear)
 
-/* Replicas after the first have steps files and replays of their own, replay-K.csv; their results
- * are members of the array "replays". */
-static gboolean replay_other_replicas(Scenario *scenario, const RunPaths *paths, gboolean resume,
-                                      Progress *progress, JsonBuilder *json, GError **error)
+/* All replicas' steps files, as the simulation named them; NULL-ended. */
+static char **steps_paths(const Scenario *scenario, const RunPaths *paths, GError **error)
 {
     gint64 replicas;
     if (!scenario_get_int(scenario, "replicas", 1, 4096, &replicas, error))
-        return FALSE;
-    if (replicas < 2)
-        return TRUE;
-    json_builder_set_member_name(json, "replays");
-    json_builder_begin_array(json);
-    for (guint k = 1; k < (guint)replicas; k++) {
-        g_autofree char *steps = replica_path(paths->steps, k);
-        g_autofree char *csv = replica_path(paths->replay, k);
-        json_builder_begin_object(json);
-        if (!stage_replay(scenario, steps, csv, NULL, resume, progress, json, error))
-            return FALSE;
-        json_builder_end_object(json);
-    }
-    json_builder_end_array(json);
-    return TRUE;
+        return NULL;
+    char **ret = g_new0(char *, replicas + 1);
+    for (guint k = 0; k < (guint)replicas; k++)
+        ret[k] = replica_path(paths->steps, k);
+    return ret;
 }
 
 /* Simulation and replay, and the JSON object that describes both; summary.json is the same object.
@@ -83,11 +71,15 @@ static gboolean run_stages(Scenario *scenario, const RunPaths *paths, gboolean r
                            Progress *progress, SimResult *result, JsonBuilder *json, GError **error)
 {
     SimulateStage stage = {.steps_path = paths->steps, .requests_path = paths->requests};
+    g_auto(GStrv) steps = steps_paths(scenario, paths, error);
+    if (steps == NULL)
+        return FALSE;
+    const ReplayStage replay = {
+        .steps = (const char *const *)steps, .csv = paths->replay, .resume = resume};
     json_builder_begin_object(json);
     json_add_program(json);
     if (!stage_simulate(scenario, &stage, progress, result, json, TRUE, error) ||
-        !stage_replay(scenario, paths->steps, paths->replay, NULL, resume, progress, json, error) ||
-        !replay_other_replicas(scenario, paths, resume, progress, json, error))
+        !stage_replay(scenario, &replay, progress, json, error))
         return FALSE;
     json_builder_end_object(json);
     g_autofree char *text = json_builder_text(json);
@@ -195,7 +187,7 @@ gboolean cmd_run(const Invocation *inv, int argc, char **argv, GError **error)
         ok = (!options.resume || resume_scenario(scenario, options.out, error)) &&
              (argc < 2 || scenario_take_positional(scenario, argv[1], error)) &&
              stage_announce_backend(scenario, options.json ? stderr : stdout, error) &&
-             run_scenario(inv, scenario, &options, error);
+             stage_remarks(scenario, error) && run_scenario(inv, scenario, &options, error);
     g_free(options.out);
     return ok;
 }

@@ -34,5 +34,8 @@ gboolean output_check(const char *option, const char *out, const char *input, GE
 /* Picks the backend where it is `auto`, keeps the choice in the scenario, and prints the line that
  * says which and why. */
 gboolean stage_announce_backend(Scenario *scenario, FILE *out, GError **error);
+/* One line on standard error that names the replay options which are set and have no effect on the
+ * backend that will run; nothing where all have. */
+gboolean stage_remarks(const Scenario *scenario, GError **error);
 
 #endif

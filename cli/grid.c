@@ -129,11 +129,13 @@ static gboolean cell_with_replay(const Scenario *scenario, const char *steps, GS
                                  GError **error)
 {
     SimResult result;
+    const char *const files[] = {steps, NULL}; /* of a fleet, its first replica alone */
+    const ReplayStage replay = {.steps = files};
     SimulateStage stage = {.steps_path = steps};
     g_autoptr(JsonBuilder) json = json_builder_new();
     json_builder_begin_object(json);
     if (!stage_simulate(scenario, &stage, NULL, &result, json, FALSE, error) ||
-        !stage_replay(scenario, steps, NULL, NULL, FALSE, NULL, json, error))
+        !stage_replay(scenario, &replay, NULL, json, error))
         return FALSE;
     json_builder_end_object(json);
     g_autoptr(JsonNode) root = json_builder_get_root(json);

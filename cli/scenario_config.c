@@ -327,6 +327,8 @@ gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError 
     ret->config.graphs = scenario_get_flag(self, "graphs");
     ret->config.verify_launches = scenario_get_flag(self, "verify-launches");
     ret->chosen_only = scenario_get_flag(self, "chosen-only");
+    g_free(ret->devices);
+    ret->devices = g_strdup(scenario_get(self, "devices"));
     g_free(ret->profile);
     ret->profile = g_strdup(scenario_get(self, "profile"));
     return TRUE;

@@ -31,10 +31,17 @@ gboolean stage_simulate(const Scenario *scenario, const SimulateStage *stage, Pr
 gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *progress,
                       SimResult *ret, GError **error);
 
-/* Steps file -> replay.csv and a calibration table of the executed steps (each NULL = none) +
- * result, added as member "replay". */
-gboolean stage_replay(const Scenario *scenario, const char *steps_path, const char *csv_path,
-                      const char *calibration_path, gboolean resume, Progress *progress,
+/* Steps files, one a replica -> one replay.csv and one calibration table of the executed steps
+ * (each NULL = none), replica after replica in their order whatever order the files are named in,
+ * + results: the first replica's as member "replay", further ones' as objects with that member in
+ * the array "replays". While it runs, a replica's lines stand in replica_path(CSV, k).part; a
+ * failure or an interruption leaves all of these, for `resume`. */
+typedef struct ReplayStage {
+    const char *const *steps; /* NULL-ended, at least one */
+    const char *csv, *calibration;
+    gboolean resume;
+} ReplayStage;
+gboolean stage_replay(const Scenario *scenario, const ReplayStage *stage, Progress *progress,
                       JsonBuilder *json, GError **error);
 
 /* Adds "kvreplay": {version, commit}. */

@@ -16,6 +16,7 @@ typedef struct Trace {
     GHashTable *running; /* slot -> Stretch *: rows in the batch */
     kv_ns begin, end;    /* what the steps written cover */
     guint64 steps;
+    gint64 replica; /* of the steps file: the lines of replay.csv that are taken */
 } Trace;
 
 typedef struct Stretch {
@@ -162,6 +163,7 @@ static gboolean write_steps(Trace *t, Progress *progress, GError **error)
 {
     const PerfettoRequest *request = t->request;
     g_autoptr(StepsReader) reader = steps_reader_open(request->steps, error);
+    t->replica = reader != NULL ? steps_reader_header(reader)->replica : 0;
     if (reader == NULL || (request->from > 0 && !steps_reader_seek(reader, request->from, error)))
         return FALSE;
     name_track(t, "process_name", PID_STEPS, 0, "steps (simulated)");
@@ -279,16 +281,18 @@ static gboolean write_replay(Trace *t, GError **error)
     int at[N_M], got;
     if (rows == NULL || !csv_rows_need(rows, measured_columns, N_M, at, error))
         return FALSE;
+    const int replica_at = csv_rows_find(rows, "replica");
     while ((got = csv_rows_next(rows, error)) > 0) {
-        gint64 step, start;
+        gint64 step, start, replica = t->replica;
         double v[N_M];
-        if (!csv_rows_int(rows, at[M_STEP], &step, error) ||
+        if ((replica_at >= 0 && !csv_rows_int_or(rows, replica_at, t->replica, &replica, error)) ||
+            !csv_rows_int(rows, at[M_STEP], &step, error) ||
             !csv_rows_int(rows, at[M_START], &start, error))
             return FALSE;
         for (guint i = M_CHOSEN; i < N_M; i++)
             if (!csv_rows_real(rows, at[i], &v[i], error))
                 return FALSE;
-        if (isnan(v[M_KERNEL]) || start < t->begin || start >= t->end)
+        if (replica != t->replica || isnan(v[M_KERNEL]) || start < t->begin || start >= t->end)
             continue;
         const char *route = csv_rows_text(rows, at[M_ROUTE]);
         write_measured(t, route_track(t, routes, route), route, start, step, v);

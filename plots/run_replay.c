@@ -1,4 +1,6 @@
-/* replay.csv into RunData: one line per (step, route), lines of a step together. */
+/* replay.csv into RunData: one line per (step, route), lines of a step together. The steps of a
+ * fleet's replicas follow one another; what is seen over time is then the mean of those that run.
+ */
 #include "plots/run_data.h"
 
 #include <math.h>
@@ -57,9 +59,10 @@ typedef struct Reader {
     RunData *run;
     CsvRows *rows;
     int at[N_COLUMNS];
+    int replica_at; /* column; -1 = none */
     /* the step whose lines are being read */
     gboolean open;
-    gint64 step, start, duration, n_rows, max_len, prefill;
+    gint64 step, replica, start, duration, n_rows, max_len, prefill;
     double series[N_STEP_SERIES];
     double kernel_us[RUN_MAX_ROUTES]; /* NaN = not executed or no such line */
     int chosen;
@@ -112,8 +115,7 @@ static void close_step(Reader *r)
     r->open = FALSE;
     compare_routes(r);
     time_bins_add(run->step_bins, r->start, r->start + r->duration, r->series);
-    if (run->steps == 0)
-        run->first = r->start;
+    run->first = run->steps == 0 ? r->start : MIN(run->first, r->start); /* of all replicas */
     run->last = MAX(run->last, r->start + r->duration);
     run->steps++;
     run->decode_steps += r->n_rows > 0;
@@ -126,7 +128,7 @@ static void close_step(Reader *r)
     log_hist_add(r->prefill > 0 ? run->mixed_ns : run->decode_ns, r->duration, 1);
 }
 
-static gboolean open_step(Reader *r, gint64 step, GError **error)
+static gboolean open_step(Reader *r, gint64 step, gint64 replica, GError **error)
 {
     static const struct {
         int column;
@@ -136,6 +138,7 @@ static gboolean open_step(Reader *r, gint64 step, GError **error)
     close_step(r);
     r->open = TRUE;
     r->step = step;
+    r->replica = replica;
     r->chosen = -1;
     for (guint i = 0; i < RUN_MAX_ROUTES; i++)
         r->kernel_us[i] = (double)NAN;
@@ -221,11 +224,13 @@ static double splits(Reader *r, const char *name, double tasks)
 
 static gboolean read_line(Reader *r, GError **error)
 {
-    gint64 step;
-    if (!csv_rows_int(r->rows, r->at[C_STEP], &step, error))
+    gint64 step, replica = 0;
+    if (!csv_rows_int(r->rows, r->at[C_STEP], &step, error) ||
+        (r->replica_at >= 0 && !csv_rows_int_or(r->rows, r->replica_at, 0, &replica, error)))
         return FALSE;
     r->run->lines++;
-    if ((!r->open || step != r->step) && !open_step(r, step, error))
+    if ((!r->open || step != r->step || replica != r->replica) &&
+        !open_step(r, step, replica, error))
         return FALSE;
     const char *name = csv_rows_text(r->rows, r->at[C_ROUTE]);
     if (name[0] == '\0' || r->n_rows == 0)
@@ -258,7 +263,7 @@ gboolean run_data_read_replay(RunData *self, const char *path, Progress *progres
     g_autoptr(CsvRows) rows = csv_rows_open(path, error);
     if (rows == NULL)
         return FALSE;
-    Reader r = {.run = self, .rows = rows};
+    Reader r = {.run = self, .rows = rows, .replica_at = csv_rows_find(rows, "replica")};
     if (!csv_rows_need(rows, column_names, N_COLUMNS, r.at, error))
         return FALSE;
     self->step_bins = time_bins_new(N_STEP_SERIES, RUN_TIME_BINS);

@@ -24,7 +24,7 @@ typedef struct BackendConfig {
     gint layers;     /* L launches share one plan; 1 */
     gint threads;    /* cpu; 0 = all */
     gint sms;        /* cuda: limit to N SMs; 0 = all */
-    gint tp;         /* tensor-parallel degree: the shape is one GPU's share of the heads; 1 */
+    gint tp;         /* tensor-parallel degree: the shape is one rank's share of the heads; 1 */
     gint device;     /* cuda: ordinal */
     gboolean graphs; /* cuda: replay captured graphs */
     gboolean verify_launches;
@@ -39,6 +39,7 @@ static inline gint64 backend_query_key(guint64 request, guint32 length)
     return (gint64)(request << 24 ^ length);
 }
 
+<<<<<<< HEAD
 /* What execute() is asked for; 0 = wall and kernel times with caches emptied before each. */
 enum {
     RUN_CHECK = 1 << 0,     /* compare the outputs with the reference */
@@ -47,6 +48,9 @@ enum {
     RUN_COLD = 1 << 3,      /* the caller changes pages: caches are not emptied here */
     RUN_GRAPH = 1 << 4,     /* launch by a graph captured once, where `replays` says so */
 };
+=======
+enum { EXECUTION_RANKS = 64 }; /* most shares of a tensor-parallel step */
+>>>>>>> ddbdb6e (Fleets and tensor-parallel shares spread over devices, a host thread each)
 
 /* One execution of one step by one route: medians over `repeats`. Negative = not measured. Times
  * are of all `layers` launches-of-a-layer together. */
@@ -63,7 +67,13 @@ typedef struct Execution {
     gboolean checked;
     gint checked_rows;
     double max_abs_err, mean_abs_err;
+    gint ranks; /* shares executed (replay/backend_ranks.h); 0 = it was no share */
+    double rank_us[EXECUTION_RANKS]; /* kernel time of each; kernel_us is the largest */
+    double rank_skew_us;             /* largest less smallest */
 } Execution;
+
+/* Largest less smallest of rank_us; -1 where it was no share. */
+double execution_skew(const Execution *execution);
 
 /* Largest and mean absolute difference of `n` halves from `want`; NaN anywhere gives NaN. */
 void backend_errors(AttnDtype dtype, const void *out, const double *want, gsize n, double *ret_max,
@@ -83,6 +93,8 @@ typedef struct BackendOps {
     Backend *(*create)(const BackendConfig *config, GError **error);
     /* Why this backend was or was not chosen by `auto`: a sentence. TRUE when it can run here. */
     gboolean (*available)(const BackendConfig *config, char **ret_why);
+    /* Devices on this machine; NULL = as many as are asked for (virtual ones: host threads). */
+    gint (*devices)(void);
     gint default_repeats;
     /* Bytes that a pool may take, work space left aside, before one is created; 0 = not known. */
     gint64 (*memory)(const BackendConfig *config);

@@ -10,6 +10,9 @@
  * emptied in between, and may have the launches come from a graph that was captured once
  * (RUN_GRAPH). Checks compare outputs with the fp64 reference, for which the host makes the step's
  * pages again by the formula.
+ *
+ * The device is made current in the calling thread at every entry: several backends, on one device
+ * or on several, may live in one thread or in one thread each.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -25,6 +28,7 @@
 #include "replay/backend.h"
 #include "replay/cuda_table.h"
 #include "replay/peer_route.h"
+#include "replay/pool_room.h"
 
 typedef struct Captured { /* a graph of one route's launches, and what it was captured for */
     cudaGraphExec_t exec;
@@ -94,6 +98,12 @@ static double now_us(void)
     return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
+/* Every entry's first call: CUDA keeps the current device by thread. */
+static void make_current(const CudaBackend *self)
+{
+    cudaSetDevice(self->config.device);
+}
+
 /* --- life --- */
 
 static void host_free(CudaBackend *self)
@@ -118,6 +128,7 @@ static void captured_free(gpointer data)
 static void backend_cuda_free(Backend *base)
 {
     CudaBackend *self = (CudaBackend *)base;
+    make_current(self);
     cudaDeviceSynchronize();
     g_hash_table_unref(self->captured);
     peer_routes_free(self->peers);
@@ -192,19 +203,15 @@ static gboolean open_device(CudaBackend *self, GError **error)
 
 static gboolean check_room(CudaBackend *self, GError **error)
 {
-    const double gib = 1 << 30;
-    const gint64 each = 2 * attn_pool_bytes(&self->config.shape, self->config.pool_pages);
-    const gint64 reserve = self->flush_bytes + (256 << 20);
-    if (each <= (self->memory_free - reserve) / self->config.layers)
-        return TRUE;
-    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
-                "%s: K and V of %" G_GINT64_FORMAT
-                " pages take %.2f GiB a layer, %d layer%s, and %.2f GiB "
-                "must stay for work space; %.2f GiB are free: fewer pages (--pool-pages) or layers",
-                self->device.name, self->config.pool_pages, (double)each / gib, self->config.layers,
-                self->config.layers == 1 ? "" : "s", (double)reserve / gib,
-                (double)self->memory_free / gib);
-    return FALSE;
+    const PoolRoom room = {
+        .device = self->device.name,
+        .pages = self->config.pool_pages,
+        .page_bytes = 2 * attn_pool_bytes(&self->config.shape, 1),
+        .layers = self->config.layers,
+        .reserve = self->flush_bytes + (256 << 20),
+        .free = self->memory_free,
+    };
+    return pool_room_check(&room, error);
 }
 
 static gboolean make_pools(CudaBackend *self, GError **error)
@@ -290,6 +297,16 @@ failed:
     return NULL;
 }
 
+static gint backend_cuda_devices(void)
+{
+    int n = 0;
+    if (cudaGetDeviceCount(&n) != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    return n;
+}
+
 static gboolean backend_cuda_available(const BackendConfig *config, char **ret_why)
 {
     struct cudaDeviceProp p;
@@ -335,6 +352,7 @@ static double backend_cuda_read_rate(Backend *base)
     const gint64 bytes = attn_pool_bytes(&self->config.shape, MAX(self->config.pool_pages, 1));
     const gint64 most = MIN(bytes, (gint64)2 << 30) / 16 * 16;
     double us[7];
+    make_current(self);
     for (guint i = 0; i < G_N_ELEMENTS(us); i++) {
         float ms = 0;
         AttnCudaError e;
@@ -355,6 +373,7 @@ static double backend_cuda_read_rate(Backend *base)
 static const char *backend_cuda_refuses(Backend *base, const Route *route)
 {
     CudaBackend *self = (CudaBackend *)base;
+    make_current(self);
     if (route->ops->kind == ROUTE_PEER)
         return peer_routes_refuses(self->peers, route);
     if (route->config.tile % 16 != 0)
@@ -742,6 +761,11 @@ static gboolean run_once(CudaBackend *self, const Route *route, const AttnPlan *
 static gboolean run_times(CudaBackend *self, const Route *route, const AttnPlan *plan, gint repeats,
                           guint what, Execution *ret, GError **error)
 {
+<<<<<<< HEAD
+=======
+    CudaBackend *self = (CudaBackend *)base;
+    make_current(self);
+>>>>>>> ddbdb6e (Fleets and tensor-parallel shares spread over devices, a host thread each)
     g_autofree double *kernel = g_new(double, 3 * repeats);
     double *wall = kernel + repeats, *planned = wall + repeats;
     for (gint i = 0; i < repeats; i++) {
@@ -817,6 +841,7 @@ static void backend_cuda_describe(Backend *base, JsonBuilder *b)
 const BackendOps backend_cuda = {
     .info = {"cuda", "runs on an NVIDIA GPU", NULL, 0},
     .executes = TRUE,
+    .devices = backend_cuda_devices,
     .default_repeats = 5,
     .memory = backend_cuda_memory,
     .create = backend_cuda_create,

@@ -39,6 +39,18 @@ const BackendOps *backend_choose(const PluginInfo *named, const BackendConfig *c
     return &backend_counters;
 }
 
+double execution_skew(const Execution *e)
+{
+    if (e->ranks <= 0)
+        return -1;
+    double least = e->rank_us[0], most = least;
+    for (gint r = 1; r < e->ranks; r++) {
+        least = MIN(least, e->rank_us[r]);
+        most = MAX(most, e->rank_us[r]);
+    }
+    return most - least;
+}
+
 void backend_errors(AttnDtype dtype, const void *out, const double *want, gsize n, double *ret_max,
                     double *ret_mean)
 {

@@ -18,11 +18,14 @@ enum {
     REPEATS,
     MAX_ERR,
     MEAN_ERR,
+    RANKS,
+    SKEW,
     N_COLUMNS
 };
-static const char *const names[N_COLUMNS] = {"step",    "route",        "copies",      "memsets",
-                                             "plan_us", "upload_bytes", "kernel_us",   "wall_us",
-                                             "repeats", "max_abs_err",  "mean_abs_err"};
+static const char *const names[N_COLUMNS] = {
+    "step",         "route",          "copies",      "memsets", "plan_us",
+    "upload_bytes", "kernel_us",      "wall_us",     "repeats", "max_abs_err",
+    "mean_abs_err", "rank_kernel_us", "rank_skew_us"};
 
 typedef struct EarlierLine {
     guint64 step;
@@ -93,6 +96,15 @@ static double number_or(const char *text, double absent)
     return *text != '\0' && kv_parse_real(text, &value) ? value : absent;
 }
 
+/* "12.301;12.498" */
+static void take_ranks(Execution *e, const char *text, const char *skew)
+{
+    g_auto(GStrv) part = g_strsplit(text, ";", EXECUTION_RANKS);
+    for (e->ranks = 0; part[e->ranks] != NULL && e->ranks < EXECUTION_RANKS; e->ranks++)
+        e->rank_us[e->ranks] = number_or(part[e->ranks], -1);
+    e->rank_skew_us = number_or(skew, -1);
+}
+
 /* Reads the next whole line into self->line; FALSE at the end or at anything that is no such line.
  */
 static gboolean read_line(Earlier *self)
@@ -127,6 +139,7 @@ static gboolean read_line(Earlier *self)
                       .max_abs_err = number_or(FIELD(MAX_ERR), -1),
                       .mean_abs_err = number_or(FIELD(MEAN_ERR), -1)},
     };
+    take_ranks(&self->line.execution, FIELD(RANKS), FIELD(SKEW));
 #undef FIELD
     self->have = TRUE;
     return TRUE;

@@ -4,6 +4,11 @@
  * every route (or by the chosen one alone), alternating, and checked against the fp64 reference
  * every `check_every` executed steps. Columns of replay.csv: docs/outputs.md, one line per (step,
  * route).
+ *
+ * With tp > 1 every share of the heads is executed (replay/backend_ranks.h). A fleet, one steps
+ * file a replica, is replayed by replay_fleet.h. replay_run() may be called from several threads at
+ * once, each with a reader and outputs of its own; a CUDA device is made current in the calling
+ * thread.
  */
 #ifndef KV_REPLAY_REPLAY_H
 #define KV_REPLAY_REPLAY_H
@@ -11,6 +16,7 @@
 #include "base/outfile.h"
 #include "base/progress.h"
 #include "replay/backend.h"
+#include "replay/devices.h"
 #include "replay/policy.h"
 
 typedef enum { EXECUTE_SAMPLE, EXECUTE_ALL, EXECUTE_RANGE, EXECUTE_EVERY } ExecuteKind;
@@ -29,6 +35,9 @@ typedef struct ReplayConfig {
     gint workers; /* CTAs at once that plans are made for; 0 = the GPU's, or the profile's where the
                      backend is no GPU: the CPU executes the task lists that the GPU would get */
     BackendConfig config; /* shape is taken from the steps file */
+    char *devices;        /* "auto", "all" or a list (replay/devices.h); NULL = auto */
+    const Devices *on;    /* borrowed; resolved already; NULL = from `devices` */
+    gint *steps_done;     /* borrowed; counted up atomically; NULL = nobody asks */
     const char *resume; /* borrowed; replay.csv.part of an interrupted run, whose measured steps are
                            taken from it instead of being executed again; NULL = none */
     OutFile *calibration; /* borrowed; a calibration table of the executed steps; NULL = none */

@@ -37,6 +37,7 @@ void replay_config_clear(ReplayConfig *config)
     plugin_choice_clear(&config->splits);
     g_clear_pointer(&config->routes, g_ptr_array_unref);
     g_clear_pointer(&config->profile, g_free);
+    g_clear_pointer(&config->devices, g_free);
 }
 
 gboolean replay_parse_execute(ReplayConfig *config, const char *text, GError **error)

@@ -21,6 +21,8 @@ typedef struct ReplayLine {
     const AttnCounts *counts;
     gboolean counted;           /* FALSE: a peer that has not run */
     const Execution *execution; /* NULL = not executed */
+    guint32 replica;
+    const char *device; /* where it was executed: "0", or the ranks' "0;1" */
 } ReplayLine;
 
 /* The columns that all of a step's lines share. */

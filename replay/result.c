@@ -9,7 +9,7 @@ void replay_result_free(ReplayResult *self)
     if (self == NULL)
         return;
     char *texts[] = {self->reason, self->policy, self->policy_note, self->splits,
-                     self->dtype,  self->model,  self->profile};
+                     self->dtype,  self->model,  self->profile,     self->devices};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
     g_clear_pointer(&self->device, json_node_unref);
@@ -21,6 +21,17 @@ void replay_result_free(ReplayResult *self)
     g_free(self->route);
     regret_log_free(self->regret);
     g_free(self);
+}
+
+static void add_ranks(RouteTotals *self, const Execution *e)
+{
+    if (e->ranks == 0)
+        return;
+    self->ranks = e->ranks;
+    for (gint r = 0; r < e->ranks; r++)
+        self->rank_sum[r] += e->rank_us[r];
+    self->skew_sum += e->rank_skew_us;
+    self->skew_max = MAX(self->skew_max, e->rank_skew_us);
 }
 
 void route_totals_add_execution(RouteTotals *self, const ReplayResult *result, const Execution *e,
@@ -35,6 +46,7 @@ void route_totals_add_execution(RouteTotals *self, const ReplayResult *result, c
     self->memsets += e->memsets;
     self->executed_kv_bytes += kv_bytes;
     g_array_append_val(self->kernel_us, e->kernel_us);
+    add_ranks(self, e);
     if (!e->checked)
         return;
     self->checked++;
@@ -120,6 +132,18 @@ static void put_counts(JsonBuilder *b, const ReplayResult *r, const RouteTotals 
     put_totals(b, "all_layers", t, r->layers);
 }
 
+static void put_ranks(JsonBuilder *b, const RouteTotals *t)
+{
+    const double n = (double)t->executed;
+    json_builder_set_member_name(b, "rank_kernel_us_mean");
+    json_builder_begin_array(b);
+    for (gint r = 0; r < t->ranks; r++)
+        json_builder_add_double_value(b, t->rank_sum[r] / n);
+    json_builder_end_array(b);
+    put_real(b, "rank_skew_us_mean", t->skew_sum / n);
+    put_real(b, "rank_skew_us_max", t->skew_max);
+}
+
 static void put_times(JsonBuilder *b, const ReplayResult *r, const RouteTotals *t)
 {
     put_int(b, "executed_steps", (gint64)t->executed);
@@ -139,6 +163,8 @@ static void put_times(JsonBuilder *b, const ReplayResult *r, const RouteTotals *
     put_real(b, "kernel_gb_per_s",
              (double)t->executed_kv_bytes * r->executed_layers / t->kernel_sum / 1e3);
     put_real(b, "upload_bytes_mean", (double)t->upload_bytes / n);
+    if (t->ranks > 0)
+        put_ranks(b, t);
     put_int(b, "checked_steps", (gint64)t->checked);
     if (t->checked == 0)
         return;
@@ -221,6 +247,8 @@ void replay_result_to_json(const ReplayResult *r, JsonBuilder *b)
     put_text(b, "backend_reason", r->reason);
     json_builder_set_member_name(b, "device");
     json_builder_add_value(b, json_node_copy(r->device));
+    put_int(b, "replica", r->replica);
+    put_text(b, "devices", r->devices);
     put_text(b, "model", r->model);
     put_text(b, "dtype", r->dtype);
     put_text(b, "splits", r->splits);

@@ -16,6 +16,8 @@ typedef struct RouteTotals {
     guint64 executed, checked, wrong;
     GArray *kernel_us; /* double */
     double kernel_sum, wall_sum, plan_sum;
+    gint ranks; /* shares executed; 0 = none */
+    double rank_sum[EXECUTION_RANKS], skew_sum, skew_max;
     gint64 upload_bytes, copies, memsets, executed_kv_bytes;
     double max_err, mean_err_sum;
 } RouteTotals;
@@ -26,6 +28,8 @@ struct ReplayResult {
     char *profile;
     gboolean profile_guess;
     JsonNode *device;
+    char *devices; /* "0", "0;1" */
+    guint32 replica;
     gint layers, executed_layers, workers, repeats, tp;
     guint64 steps, decode_steps, executed_steps, resumed_steps, checked_steps, row_steps,
         prefill_tokens;

@@ -86,6 +86,7 @@ void small_run_write(const SmallRun *run, const char *path)
         .page_size = run->page_size,
         .pool_pages = 256 * run->n_rows,
         .seed = 1,
+        .replica = run->replica,
     };
     g_autoptr(GError) error = NULL;
     g_autoptr(StepsWriter) writer = steps_writer_new(path, &header, &error);

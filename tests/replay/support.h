@@ -19,6 +19,7 @@ typedef struct SmallRun {
     guint32 steps;
     guint32 page_size;
     guint32 q_heads, kv_heads, head_dim;
+    guint32 replica;
     guint32 paused_row, paused_from,
         paused_to; /* that row is paused in these steps; from = to: none */
 } SmallRun;

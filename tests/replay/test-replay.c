@@ -35,18 +35,18 @@ static void test_csv(void)
                     "pages_used,route,chosen,launches,merge_launches,copies,memsets,tasks,"
                     "nonempty_fraction,kv_bytes,kv_bytes_touched,merge_state_bytes,"
                     "merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,"
-                    "max_abs_err,mean_abs_err");
+                    "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us");
     /* Only prefill: rows 0, launches 0, nothing chosen. */
     g_assert_cmpstr(line[1], ==,
-                    "0,0,1000,0,14,0,0,0,0,single,0,0,0,0,0,0,0.000000,0,0,0,0,,,,,,,");
+                    "0,0,1000,0,14,0,0,0,0,single,0,0,0,0,0,0,0.000000,0,0,0,0,,,,,,,,0,,,");
     g_assert_cmpstr(
         line[3], ==,
-        "1,1000,1000,2,0,100,115,1,0,single,0,1,0,0,0,4,1.000000,58880,58880,0,0,,,,,,,");
+        "1,1000,1000,2,0,100,115,1,0,single,0,1,0,0,0,4,1.000000,58880,58880,0,0,,,,,,,,0,,,");
     /* 15 entries: one tile, written out; 100: four tiles in three splits: 3 slots of 4*(2+64)*4
      * bytes for each of two KV heads. */
     g_assert_cmpstr(line[4], ==,
                     "1,1000,1000,2,0,100,115,1,0,workqueue,1,2,1,0,0,8,0.666667,58880,58880,6336,"
-                    "12672,,,,,,,");
+                    "12672,,,,,,,,0,,,");
     g_assert_true(g_str_has_prefix(line[15], "7,7000,1000,3,0,106,192,1,0,single,0,1,0,0,0,6,"));
     g_assert_cmpfloat(test_number(o, "steps"), ==, 20);
     g_assert_cmpfloat(test_number(o, "decode_steps"), ==, 19);
@@ -95,7 +95,7 @@ static guint executed_lines(const char *csv)
     g_auto(GStrv) line = g_strsplit(csv, "\n", -1);
     for (guint i = 1; line[i] != NULL && line[i][0] != '\0'; i++) {
         g_auto(GStrv) cell = g_strsplit(line[i], ",", -1);
-        g_assert_cmpuint(g_strv_length(cell), ==, 28);
+        g_assert_cmpuint(g_strv_length(cell), ==, 32);
         n += cell[23][0] != '\0';
     }
     return n;

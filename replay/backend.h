@@ -39,7 +39,6 @@ static inline gint64 backend_query_key(guint64 request, guint32 length)
     return (gint64)(request << 24 ^ length);
 }
 
-<<<<<<< HEAD
 /* What execute() is asked for; 0 = wall and kernel times with caches emptied before each. */
 enum {
     RUN_CHECK = 1 << 0,     /* compare the outputs with the reference */
@@ -48,9 +47,8 @@ enum {
     RUN_COLD = 1 << 3,      /* the caller changes pages: caches are not emptied here */
     RUN_GRAPH = 1 << 4,     /* launch by a graph captured once, where `replays` says so */
 };
-=======
+
 enum { EXECUTION_RANKS = 64 }; /* most shares of a tensor-parallel step */
->>>>>>> ddbdb6e (Fleets and tensor-parallel shares spread over devices, a host thread each)
 
 /* One execution of one step by one route: medians over `repeats`. Negative = not measured. Times
  * are of all `layers` launches-of-a-layer together. */

@@ -713,6 +713,7 @@ static gsize output_bytes(const CudaBackend *self)
 static gboolean backend_cuda_outputs(Backend *base, guint16 *to, GError **error)
 {
     CudaBackend *self = (CudaBackend *)base;
+    make_current(self);
     TRY_CUDA(cudaMemcpy(to, self->out, output_bytes(self), cudaMemcpyDeviceToHost), "outputs");
     return TRUE;
 }
@@ -761,11 +762,6 @@ static gboolean run_once(CudaBackend *self, const Route *route, const AttnPlan *
 static gboolean run_times(CudaBackend *self, const Route *route, const AttnPlan *plan, gint repeats,
                           guint what, Execution *ret, GError **error)
 {
-<<<<<<< HEAD
-=======
-    CudaBackend *self = (CudaBackend *)base;
-    make_current(self);
->>>>>>> ddbdb6e (Fleets and tensor-parallel shares spread over devices, a host thread each)
     g_autofree double *kernel = g_new(double, 3 * repeats);
     double *wall = kernel + repeats, *planned = wall + repeats;
     for (gint i = 0; i < repeats; i++) {
@@ -786,6 +782,7 @@ static gboolean backend_cuda_execute(Backend *base, const Route *route, const At
                                      gint repeats, guint what, Execution *ret, GError **error)
 {
     CudaBackend *self = (CudaBackend *)base;
+    make_current(self);
     if (plan != NULL && !make_room(self, 0, plan->n_tasks, plan->counts.partial_slots, error))
         return FALSE;
     if (!prepare(self, error) || !peer_tables(self, route, error))

@@ -41,7 +41,7 @@ typedef struct Job {
     const Route *route;
     const AttnPlan *plan;
     gint repeats;
-    gboolean check;
+    guint what;
 } Job;
 
 static void do_ranks(gpointer data, guint member)
@@ -101,7 +101,7 @@ static void begin_rank(Job *job, Rank *rank, guint index)
 
 static void execute_rank(Job *job, Rank *rank, guint index)
 {
-    job->self->inner->execute(rank->backend, job->route, job->plan, job->repeats, job->check,
+    job->self->inner->execute(rank->backend, job->route, job->plan, job->repeats, job->what,
                               &rank->execution, &rank->error);
 }
 
@@ -202,11 +202,11 @@ static void combine(const RanksBackend *self, Execution *ret)
 }
 
 static gboolean ranks_execute(Backend *base, const Route *route, const AttnPlan *plan, gint repeats,
-                              gboolean check, Execution *ret, GError **error)
+                              guint what, Execution *ret, GError **error)
 {
     RanksBackend *self = (RanksBackend *)base;
     Job job = {
-        .rank = execute_rank, .route = route, .plan = plan, .repeats = repeats, .check = check};
+        .rank = execute_rank, .route = route, .plan = plan, .repeats = repeats, .what = what};
     if (!run(self, &job, error))
         return FALSE;
     combine(self, ret);
@@ -244,6 +244,8 @@ Backend *backend_ranks_new(const BackendOps *ops, const BackendConfig *config,
     self->ops.begin_step = ranks_begin_step;
     self->ops.execute = ranks_execute;
     self->ops.describe = ranks_describe;
+    self->ops.outputs = NULL;
+    self->ops.replays = NULL;
     self->base.ops = &self->ops;
     self->inner = ops;
     self->config = *config;

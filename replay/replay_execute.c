@@ -122,7 +122,7 @@ static gboolean run_rounds(Replay *self, const guint *lanes, guint n, gboolean c
             Execution e;
             if (!build_plan(self, lane, &host_us, error) ||
                 !self->ops->execute(self->backend, &lane->route, peer ? NULL : &lane->plan, 1,
-                                    check && round == self->repeats - 1, &e, error))
+                                    check && round == self->repeats - 1 ? RUN_CHECK : 0, &e, error))
                 return FALSE;
             samples[at].kernel[round] = e.kernel_us;
             samples[at].wall[round] = e.wall_us + host_us;

@@ -43,7 +43,7 @@ static Backend *faulty_create(const BackendConfig *config, GError **error)
 }
 
 static gboolean faulty_execute(Backend *self, const Route *route, const AttnPlan *plan,
-                               gint repeats, gboolean check, Execution *ret, GError **error)
+                               gint repeats, guint what, Execution *ret, GError **error)
 {
     g_mutex_lock(&lock);
     const gint device = GPOINTER_TO_INT(g_hash_table_lookup(device_of, self));
@@ -52,7 +52,7 @@ static gboolean faulty_execute(Backend *self, const Route *route, const AttnPlan
         g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s: launch failed", route->label);
         return FALSE;
     }
-    return backend_cpu.execute(self, route, plan, repeats, check, ret, error);
+    return backend_cpu.execute(self, route, plan, repeats, what, ret, error);
 }
 
 static gboolean faulty_begin_step(Backend *self, const Step *step, const StepRow *rows,

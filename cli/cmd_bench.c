@@ -67,7 +67,7 @@ static gboolean bench_show(const BenchResult *result, gboolean json, gboolean ta
 
 gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
 {
-    g_autofree char *cells = NULL, *csv = NULL;
+    g_autofree char *cells = NULL, *csv = NULL, *calibration = NULL;
     gint rounds = 0, seconds = 0;
     gboolean json = FALSE, quiet = FALSE;
     const GOptionEntry entries[] = {
@@ -78,6 +78,8 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
          "leave out the cells that are not begun after this long; 0 = run all", "N"},
         {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv,
          "one line per cell and route, '-' for standard output", "FILE"},
+        {"calibration", 0, 0, G_OPTION_ARG_FILENAME, &calibration,
+         "write a table of the cells for calibrate --fit", "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -95,13 +97,15 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
         return FALSE;
     }
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
-    g_autoptr(OutFile) out = NULL;
-    if (csv != NULL && (out = out_file_new(csv, error)) == NULL)
+    g_autoptr(OutFile) out = NULL, table = NULL;
+    if ((csv != NULL && (out = out_file_new(csv, error)) == NULL) ||
+        (calibration != NULL && (table = out_file_new(calibration, error)) == NULL))
         return FALSE;
     BenchConfig config;
     bench_config_init(&config);
     config.rounds = rounds;
     config.seconds = seconds;
+    config.calibration = table;
     g_autoptr(BenchResult) result = NULL;
     if (bench_config(scenario, cells != NULL ? cells : "quick", &config, error))
         result = bench_run(&config, out, progress, error);
@@ -111,7 +115,8 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
             out_file_keep(out); /* cells measured so far */
         return FALSE;
     }
-    if (out != NULL && !out_file_commit(out, error))
+    if ((out != NULL && !out_file_commit(out, error)) ||
+        (table != NULL && !out_file_commit(table, error)))
         return FALSE;
     return bench_show(result, json, csv == NULL || strcmp(csv, "-") != 0, error);
 }

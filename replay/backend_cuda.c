@@ -34,8 +34,8 @@ typedef struct Captured { /* a graph of one route's launches, and what it was ca
     cudaGraphExec_t exec;
     AttnBatch batch;
     AttnPlanConfig plan;
-    gconstpointer engine; /* our own, or the peer's */
-    guint32 longest;      /* peers' grids may follow from it */
+    guint engine;    /* our own, or the peer's: its number in order of setting up */
+    guint32 longest; /* peers' grids may follow from it */
 } Captured;
 
 typedef struct CudaBackend {
@@ -46,6 +46,7 @@ typedef struct CudaBackend {
     gint64 memory_free; /* before anything was taken */
     AttnPool *pool;     /* [layers] */
     AttnCuda *cuda;
+    guint engines;                         /* how many it was before */
     gint64 max_rows, max_tasks, max_slots; /* of `cuda` */
     CudaTable *table;
     PeerRoutes *peers;
@@ -257,6 +258,7 @@ static gboolean make_room(CudaBackend *self, gint64 rows, gint64 tasks, gint64 s
         .sms = self->config.sms,
     };
     TRY_ATTN(attn_cuda_new(&self->cuda, &c, &attn_error));
+    self->engines++;
     const gint64 bytes = 2 * self->max_rows * shape->q_heads * shape->head_dim;
     if (bytes <= self->q_bytes)
         return TRUE;
@@ -560,7 +562,7 @@ static gboolean captured_graph(CudaBackend *self, const Route *route, const Attn
         return TRUE;
     const gboolean peer = route->ops->kind == ROUTE_PEER;
     Captured now = {.batch = self->batch,
-                    .engine = peer ? peer_routes_identity(self->peers, route) : self->cuda,
+                    .engine = peer ? peer_routes_identity(self->peers, route) : self->engines,
                     .longest = peer ? cuda_table_max_length(self->table) : 0};
     if (plan != NULL)
         now.plan = plan->config;
@@ -607,13 +609,17 @@ static gboolean time_kernels(CudaBackend *self, const Route *route, const AttnPl
     return TRUE;
 }
 
-/* The same launches from a graph made for this run alone: --graphs, --verify-launches. */
+/* The same launches from a graph made for this run alone: --graphs, --verify-launches. A peer that
+ * cannot be captured is launched all the same where no graph was asked for. */
 static gboolean time_new_graph(CudaBackend *self, const Route *route, const AttnPlan *plan,
                                guint what, Execution *ret, GError **error)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
-    gboolean ok = capture(self, route, plan, &graph, error);
+    const gboolean may_fail = route->ops->kind == ROUTE_PEER && !self->config.graphs;
+    gboolean ok = capture(self, route, plan, &graph, may_fail ? NULL : error);
+    if (!ok && may_fail)
+        return time_kernels(self, route, plan, what, NULL, &ret->kernel_us, error);
     if (ok)
         ret->launches_seen = kernel_nodes(graph) / self->config.layers;
     if (ok && self->config.graphs)
@@ -794,8 +800,16 @@ static gboolean backend_cuda_execute(Backend *base, const Route *route, const At
     nvtxRangePop();
     if (!ok)
         return FALSE;
-    if (route->ops->kind == ROUTE_PEER && ret->launches_seen < 0)
-        ret->launches_seen = peer_routes_launches(self->peers, route);
+    const gint says =
+        route->ops->kind == ROUTE_PEER ? peer_routes_launches(self->peers, route) : -1;
+    if (says >= 0 && ret->launches_seen >= 0 && says != ret->launches_seen) {
+        g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
+                    "route %s: %d launches a layer by its plan, %" G_GINT64_FORMAT " seen",
+                    route->label, says, ret->launches_seen);
+        return FALSE;
+    }
+    if (says >= 0)
+        ret->launches_seen = says;
     return (what & RUN_CHECK) == 0 || compare(self, ret, error);
 }
 

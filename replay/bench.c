@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "replay/bench_csv.h"
 #include "replay/bench_private.h"
+#include "replay/calibration.h"
 
 void bench_config_init(BenchConfig *config)
 {
@@ -156,6 +157,8 @@ BenchResult *bench_run(const BenchConfig *config, OutFile *csv, Progress *progre
     self.result->cells = g_ptr_array_new_with_free_func(cell_result_free);
     if (csv != NULL)
         bench_csv_header(csv);
+    if (config->calibration != NULL)
+        calibration_write_header(config->calibration);
     const gboolean ok = run_cells(&run, error);
     bench_shape_close(&self);
     g_free(self.left);

@@ -51,6 +51,7 @@ typedef struct BenchConfig {
     double seconds;       /* cells after this long are left out and say so; 0 = no limit */
     gint64 max_bytes;     /* K and V of a cell; 0 = what the backend says it has, or 1 GiB */
     const char *commit;   /* borrowed; for the CSV; NULL = not known */
+    OutFile *calibration; /* borrowed; a calibration table of the cells; NULL = none */
 } BenchConfig;            /* config.check_bytes 0 = 64 MiB */
 void bench_config_init(BenchConfig *config);
 void bench_config_clear(BenchConfig *config);

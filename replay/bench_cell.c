@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/stats.h"
 #include "replay/bench_private.h"
+#include "replay/calibration.h"
+#include "replay/peer_counts.h"
 
 enum { WARM_ROUNDS = 1 };
 
@@ -254,6 +256,31 @@ static void plan_for(Bench *self, gint64 tokens)
                 self->ops->route_workers(self->backend, &self->lane[i].route, tokens);
 }
 
+/* The cell as a step of a calibration table, with what every lane that was timed took. */
+static void write_calibration(Bench *self, const BenchCellResult *cell)
+{
+    StepFeatures step = {.shape = self->shape,
+                         .workers = self->workers,
+                         .rows = (guint32)cell->cell.rows,
+                         .max_length = (guint32)cell->max_len,
+                         .lens = self->lens};
+    for (gint32 r = 0; r < cell->cell.rows; r++)
+        step.sum_length += (guint64)self->lens[r];
+    for (guint i = 0; i < self->n; i++) {
+        const BenchLane *lane = &self->lane[i];
+        Candidate candidate = {.route = &lane->route};
+        if (lane->line.note != NULL)
+            continue;
+        if (lane->line.peer)
+            peer_counts(&candidate.counts, &lane->route, &self->shape, self->workers,
+                        cell->cell.rows, self->lens);
+        else
+            candidate.counts = lane->plan.counts;
+        calibration_write_row(self->config->calibration, self->result->cells->len, &step,
+                              &candidate, lane->line.kernel_us);
+    }
+}
+
 BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
 {
     self->lens = g_new0(gint32, cell->rows + 1);
@@ -269,9 +296,12 @@ BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
     plan_for(self, ret->kv_bytes / (4 * (gint64)cell->shape.kv_heads * cell->shape.head_dim));
     bench_check(self);
     time_lanes(self, ret->rounds);
+    for (guint i = 0; i < self->n; i++)
+        finish_line(&self->lane[i], ret->rounds);
+    if (self->config->calibration != NULL)
+        write_calibration(self, ret);
     for (guint i = 0; i < self->n; i++) {
         BenchLane *lane = &self->lane[i];
-        finish_line(lane, ret->rounds);
         g_array_append_val(ret->lines, lane->line);
         lane->line = (BenchLine){0};
     }

@@ -100,25 +100,12 @@ static void permute(Bench *self)
     }
 }
 
-static char *label_of(const RouteOps *ops, const RouteConfig *c)
-{
-    if (c->graph)
-        return g_strdup_printf("%s:graph", ops->info.name);
-    if (c->split > 0)
-        return g_strdup_printf("%s:split=%" G_GINT64_FORMAT, ops->info.name, c->split);
-    if (c->factor > 1)
-        return g_strdup_printf("%s:factor=%" G_GINT64_FORMAT, ops->info.name, c->factor);
-    if (c->width > 1)
-        return g_strdup_printf("%s:width=%" G_GINT64_FORMAT, ops->info.name, c->width);
-    return g_strdup(ops->info.name);
-}
-
 static void add_lane(Bench *self, const PluginChoice *choice)
 {
     BenchLane *lane = &self->lane[self->n++];
     *lane = (BenchLane){.route = {.ops = (const RouteOps *)choice->info,
                                   .config = *(const RouteConfig *)choice->config}};
-    lane->route.label = label_of(lane->route.ops, &lane->route.config);
+    lane->route.label = route_setting(&lane->route);
     lane->time[0] = g_new0(double, TIMES *BENCH_MAX_ROUNDS);
     for (guint t = 1; t < TIMES; t++)
         lane->time[t] = lane->time[0] + t * BENCH_MAX_ROUNDS;

@@ -167,11 +167,12 @@ void calibration_write_row(OutFile *out, guint64 step, const StepFeatures *s,
 {
     const AttnCounts *c = &candidate->counts;
     char us[G_ASCII_DTOSTR_BUF_SIZE];
+    g_autofree char *setting = route_setting(candidate->route);
     fprintf(out_file_stream(out),
             "%" G_GUINT64_FORMAT ",%u,%u,%" G_GUINT64_FORMAT ",%d,%d,%d,%d,%s,%d,%d,%" PRId64
             ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s\n",
             step, s->rows, s->max_length, s->sum_length, s->shape.q_heads, s->shape.kv_heads,
-            s->shape.head_dim, s->workers, candidate->route->label, c->launches, c->merge_launches,
-            c->tasks, c->grid_tasks, c->kv_bytes_touched, c->longest_tokens, c->merge_state_bytes,
+            s->shape.head_dim, s->workers, setting, c->launches, c->merge_launches, c->tasks,
+            c->grid_tasks, c->kv_bytes_touched, c->longest_tokens, c->merge_state_bytes,
             g_ascii_formatd(us, sizeof us, "%.4f", kernel_us));
 }

@@ -151,11 +151,8 @@ static double predict(const DeviceProfile *profile, const CalibrationTable *tabl
                       const CalibrationRow *r, FitModel model)
 {
     const char *name = table->routes->pdata[r->route];
-    if (model == FIT_COST) {
-        const Route route = {.label = (char *)name};
-        const Candidate candidate = {.route = &route, .counts = r->counts};
-        return model_cost(profile, &r->shape, &candidate);
-    }
+    if (model == FIT_COST)
+        return model_cost(profile, &r->shape, &r->counts) + device_profile_term(profile, name);
     const LearnedRoute *learned = device_profile_learned(profile, name);
     if (learned == NULL)
         return (double)INFINITY;

@@ -1,15 +1,13 @@
 #include "replay/model.h"
 
-double model_cost(const DeviceProfile *p, const AttnShape *shape, const Candidate *candidate)
+double model_cost(const DeviceProfile *p, const AttnShape *shape, const AttnCounts *c)
 {
-    const AttnCounts *c = &candidate->counts;
     /* Cmin / C, as entries of the longest task times Cmin over all entries. */
     const double entries = (double)c->kv_bytes_touched / (4.0 * shape->head_dim);
     const double least = (double)c->longest_tokens * p->cmin;
     const double waiting = least > entries && entries > 0 ? least / entries : 1;
     return (double)c->kv_bytes_touched / p->bandwidth * waiting + c->launches * p->launch_us +
-           2 * (double)c->merge_state_bytes / p->bandwidth +
-           device_profile_term(p, candidate->route->label);
+           2 * (double)c->merge_state_bytes / p->bandwidth;
 }
 
 void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShape *shape,

@@ -24,7 +24,8 @@
 /* The learned model's terms, before coefficients; order as in LearnedRoute. */
 enum { MODEL_FIXED, MODEL_LAUNCH, MODEL_STREAM, MODEL_TAIL, MODEL_MERGE, MODEL_WAVE, MODEL_TERMS };
 
-double model_cost(const DeviceProfile *profile, const AttnShape *shape, const Candidate *candidate);
+/* Without the route's term (device_profile_term). */
+double model_cost(const DeviceProfile *profile, const AttnShape *shape, const AttnCounts *counts);
 void model_terms(double ret[MODEL_TERMS], const DeviceProfile *profile, const AttnShape *shape,
                  gint workers, const AttnCounts *counts);
 double model_learned(const LearnedRoute *route, const double terms[MODEL_TERMS]);

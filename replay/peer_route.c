@@ -10,6 +10,7 @@ typedef struct Seat { /* one peer with its settings */
     const PeerOps *peer;
     PeerConfig set_up; /* what `live` was created for */
     Peer *live;        /* NULL until a step needs it */
+    guint made;        /* how often a peer was set up before and with it, over all seats */
     char *refusal;
     gboolean asked;
 } Seat;
@@ -19,6 +20,7 @@ struct PeerRoutes {
     const AttnPool *pools; /* [layers] */
     gint layers, device;
     gboolean graph;
+    guint made;
     GPtrArray *seats; /* Seat * */
 };
 
@@ -145,6 +147,7 @@ static gboolean seat_open(PeerRoutes *self, Seat *seat, gint32 rows, gint32 long
     if (status != ATTN_OK)
         return failed(seat, status, &why, error);
     seat->set_up = want;
+    seat->made = ++self->made;
     return TRUE;
 }
 
@@ -204,9 +207,9 @@ gboolean peer_routes_replays(PeerRoutes *self, const Route *route)
     return self->graph || seat->config.graph || strcmp(seat->ops->info.name, "trtllm-xqa") == 0;
 }
 
-gconstpointer peer_routes_identity(PeerRoutes *self, const Route *route)
+guint peer_routes_identity(PeerRoutes *self, const Route *route)
 {
-    return seat_of(self, route)->live;
+    return seat_of(self, route)->made;
 }
 
 gint peer_routes_launches(PeerRoutes *self, const Route *route)

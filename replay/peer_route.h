@@ -38,7 +38,7 @@ gboolean peer_routes_run(PeerRoutes *self, const Route *route, gint layer, gcons
 /* Whether launches captured once serve other steps of as many rows, after tables and plan. */
 gboolean peer_routes_replays(PeerRoutes *self, const Route *route);
 /* Changes whenever the route's device arrays may have moved: a captured graph is then stale. */
-gconstpointer peer_routes_identity(PeerRoutes *self, const Route *route);
+guint peer_routes_identity(PeerRoutes *self, const Route *route);
 gint peer_routes_launches(PeerRoutes *self, const Route *route); /* of the last plan */
 
 #endif

@@ -21,6 +21,7 @@ typedef struct Model {
     double hysteresis;
     gint last;                    /* -1 = none */
     const LearnedRoute **learned; /* by candidate */
+    double *term;                 /* likewise: the cost model's */
     char *note;
 } Model;
 
@@ -57,6 +58,17 @@ static Policy *cost_create(gconstpointer config, const DeviceProfile *profile, G
     return &model_new(&policy_cost, config, profile)->base;
 }
 
+static gboolean cost_begin(Policy *base, const Candidate *candidates, guint n, GError **error)
+{
+    Model *self = (Model *)base;
+    self->term = g_new0(double, n);
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *setting = route_setting(candidates[i].route);
+        self->term[i] = device_profile_term(self->profile, setting);
+    }
+    return TRUE;
+}
+
 static guint cost_choose(Policy *base, const StepFeatures *step, const Candidate *candidates,
                          guint n)
 {
@@ -64,7 +76,7 @@ static guint cost_choose(Policy *base, const StepFeatures *step, const Candidate
     double cost[64];
     n = MIN(n, G_N_ELEMENTS(cost));
     for (guint i = 0; i < n; i++)
-        cost[i] = model_cost(self->profile, &step->shape, &candidates[i]);
+        cost[i] = model_cost(self->profile, &step->shape, &candidates[i].counts) + self->term[i];
     return settle(self, cost, n);
 }
 
@@ -87,8 +99,8 @@ static gboolean learned_begin(Policy *base, const Candidate *candidates, guint n
     self->learned = g_new0(const LearnedRoute *, n);
     guint known = 0;
     for (guint i = 0; i < n; i++) {
-        const Route *route = candidates[i].route;
-        self->learned[i] = device_profile_learned(self->profile, route->label);
+        g_autofree char *setting = route_setting(candidates[i].route);
+        self->learned[i] = device_profile_learned(self->profile, setting);
         known += self->learned[i] != NULL;
     }
     if (known == 0) {
@@ -148,6 +160,7 @@ static void model_free(Policy *base)
 {
     Model *self = (Model *)base;
     g_free(self->learned);
+    g_free(self->term);
     g_free(self->note);
     g_free(self);
 }
@@ -161,6 +174,7 @@ const PolicyOps policy_cost = {
     .info = {"cost", "bytes, launches and merge traffic at the device's rates", options,
              sizeof(ModelConfig)},
     .create = cost_create,
+    .begin = cost_begin,
     .choose = cost_choose,
     .note = model_note,
     .free = model_free,
@@ -178,6 +192,7 @@ const PolicyOps policy_oracle = {
     .info = {"oracle", "the best measured route of each step: the bound", NULL, 0},
     .needs_measured = TRUE,
     .create = oracle_create,
+    .begin = cost_begin,
     .choose = oracle_choose,
     .note = model_note,
     .free = model_free,

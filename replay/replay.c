@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "replay/calibration.h"
+#include "replay/peer_counts.h"
 #include "replay/replay_private.h"
 
 static void replay_clear(Replay *self)
@@ -80,13 +81,17 @@ static gboolean count_lane(Replay *self, guint i, GError **error)
     if (lane->own_workers)
         lane->plan_config.workers = self->ops->route_workers(
             self->backend, &lane->route, MAX((gint64)self->features.sum_length, 1));
+    RouteTotals *t = lane->totals;
+    if (!t->counted) { /* estimates, for the policy alone */
+        peer_counts(counts, &lane->route, &self->backend_config.shape, self->features.workers,
+                    (gint32)self->features.rows, self->features.lens);
+        t->kv_bytes += counts->kv_bytes;
+        t->kv_bytes_touched += counts->kv_bytes_touched;
+        return TRUE;
+    }
     if (attn_plan_count(counts, &lane->plan_config, &self->backend_config.shape,
                         (int32_t)self->features.rows, self->features.lens) != ATTN_OK)
         return replay_no_memory(error);
-    if (!lane->totals->counted)
-        *counts = (AttnCounts){.kv_bytes = counts->kv_bytes,
-                               .kv_bytes_touched = counts->kv_bytes_touched};
-    RouteTotals *t = lane->totals;
     t->launches += counts->launches;
     t->merge_launches += counts->merge_launches;
     t->tasks += counts->tasks;
@@ -111,6 +116,8 @@ static guint choose(Replay *self, gboolean timed)
     self->lane[chosen].totals->chosen++;
     r->switches += self->last_chosen >= 0 && (guint)self->last_chosen != chosen;
     self->last_chosen = (gint)chosen;
+    if (!self->lane[chosen].totals->counted)
+        return chosen;
     r->chosen_launches += counts->launches;
     r->chosen_tasks += counts->tasks;
     r->chosen_merge_bytes += counts->merge_state_bytes;

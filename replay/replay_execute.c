@@ -144,7 +144,7 @@ static gboolean take_execution(Replay *self, const Step *step, guint lane_index,
     lane->executed = TRUE;
     lane->execution = *execution;
     candidate->measured_us = execution->kernel_us;
-    if (self->config->calibration != NULL && lane->totals->counted)
+    if (self->config->calibration != NULL)
         calibration_write_row(self->config->calibration, step->index, &self->features, candidate,
                               execution->kernel_us / r->executed_layers);
     route_totals_add_execution(lane->totals, r, execution, candidate->counts.kv_bytes);

@@ -34,8 +34,12 @@ typedef struct RouteConfig {
 typedef struct Route {
     const RouteOps *ops;
     RouteConfig config;
-    char *label; /* its name in replay.csv: the plain name, or with options where two share it */
+    char *label; /* its name in replay.csv: the plain name, or with a number where two share it */
 } Route;
+
+/* "flashinfer-tc:split=2048": the name and the options that tell settings apart, with ';' between
+ * them, one and the same in bench, calibration tables and profiles. Free it. */
+char *route_setting(const Route *route);
 
 extern const PluginInfo *const routes[]; /* each is a RouteOps */
 const RouteOps *route_find(const char *name);

@@ -98,6 +98,30 @@ const RouteOps *route_find(const char *name)
     return (const RouteOps *)plugin_find(routes, name);
 }
 
+char *route_setting(const Route *route)
+{
+    const RouteConfig *c = &route->config;
+    GString *text = g_string_new(route->ops->info.name);
+    const struct {
+        const char *key;
+        gint64 value, usual;
+    } options[] = {{"s", c->s, 0},
+                   {"width", c->width, 0},
+                   {"c0", c->c0, 0},
+                   {"split", c->split, 0},
+                   {"factor", c->factor, 1}};
+    char before = ':';
+    for (guint i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].value > options[i].usual) {
+            g_string_append_printf(text, "%c%s=%" G_GINT64_FORMAT, before, options[i].key,
+                                   options[i].value);
+            before = ';';
+        }
+    if (c->graph)
+        g_string_append_printf(text, "%cgraph=yes", before);
+    return g_string_free(text, FALSE);
+}
+
 static const SpecOption fixed_options[] = {
     {"s", SPEC_INT, offsetof(SplitConfig, s), NULL, 1, 1 << 20, NULL, "splits of every row"},
     {0},

@@ -151,15 +151,16 @@ static void test_grows(Fixture *f, gconstpointer data)
     g_assert_null(peer_routes_refuses(f->routes, &route));
     g_assert_cmpint(peer_routes_launches(f->routes, &route), ==, -1); /* not set up yet */
     g_assert_true(step(f, &route, 3, &error));
-    gconstpointer first = peer_routes_identity(f->routes, &route);
+    const guint first = peer_routes_identity(f->routes, &route);
     g_assert_true(peer_routes_plan(f->routes, &route, NULL, &bytes, &error));
     g_assert_cmpint(bytes, ==, 64);
     g_assert_cmpint(peer_routes_launches(f->routes, &route), ==, 2);
     g_assert_true(step(f, &route, 16, &error)); /* within what was to spare */
-    g_assert_true(peer_routes_identity(f->routes, &route) == first);
+    g_assert_cmpuint(peer_routes_identity(f->routes, &route), ==, first);
     g_assert_cmpint(seen.created, ==, 1);
     g_assert_true(step(f, &route, 600, &error)); /* 1200 to spare is too much: just enough */
     g_assert_cmpint(seen.created, ==, 2);
+    g_assert_cmpuint(peer_routes_identity(f->routes, &route), !=, first);
     g_assert_cmpint(seen.last->config.max_rows, ==, 600);
     f->lens[1] = 5000;
     g_assert_true(step(f, &route, 2, &error)); /* a longer row */

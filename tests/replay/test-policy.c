@@ -90,12 +90,12 @@ static void test_cost(void)
         };
     }
     f.candidate[SINGLE].counts.longest_tokens *= 4; /* one long row: 7 tasks' worth at once */
-    g_assert_cmpfloat(fabs(model_cost(f.profile, &f.step.shape, &f.candidate[FUSED]) - 104), <,
-                      0.3);
-    g_assert_cmpfloat(fabs(model_cost(f.profile, &f.step.shape, &f.candidate[SINGLE]) - 404), <,
-                      0.3);
-    g_assert_cmpfloat(fabs(model_cost(f.profile, &f.step.shape, &f.candidate[BUCKETS]) - 108), <,
-                      0.3);
+    g_assert_cmpfloat(fabs(model_cost(f.profile, &f.step.shape, &f.candidate[FUSED].counts) - 104),
+                      <, 0.3);
+    g_assert_cmpfloat(fabs(model_cost(f.profile, &f.step.shape, &f.candidate[SINGLE].counts) - 404),
+                      <, 0.3);
+    g_assert_cmpfloat(
+        fabs(model_cost(f.profile, &f.step.shape, &f.candidate[BUCKETS].counts) - 108), <, 0.3);
     g_autoptr(Policy) steady = policy_of(&f, "cost:hysteresis=0.05");
     g_autoptr(Policy) nervous = policy_of(&f, "cost:hysteresis=0");
     g_assert_cmpuint(choose(steady, &f), ==, FUSED);

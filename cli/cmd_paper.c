@@ -6,13 +6,18 @@
 #include "cli/paper_run.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
+#include "plots/paper_pictures.h"
 #include "replay/paper.h"
 
 static const char examples[] =
     "Counters follow from the published traces seed for seed and need no GPU. --out makes a folder "
-    "with\nevery published table and figure for this machine, the corrected protocol beside them.\n"
+    "with\nevery published table and figure for this machine, the corrected protocol beside them; "
+    "--runtime "
+    "layer\nruns whole decode steps (GEMMs, attention, sampling) and says what attention's share "
+    "is.\n"
     "\nExamples:\n"
     "  kvreplay paper --out paper --quick\n"
+    "  kvreplay paper --out paper --runtime layer --model llama-3.1-8b --model llama-3.2-1b\n"
     "  kvreplay paper --counters --trace bimodal --max-active 8 --seed 20260623 --json\n"
     "  kvreplay paper --counters                      (every published experiment)\n"
     "  kvreplay paper --counters --trace zipf --max-active 8 --splits buckets=32,workqueue=28\n";
@@ -21,9 +26,11 @@ enum { NOT_GIVEN = G_MININT };
 
 typedef struct PaperOptions {
     char *trace, *splits, *steps_file, *out, *backend, *runtime, *profile;
+    char *cells, *routes, *gpu, *sampling;
+    char **models;
     gint64 max_active, seed, requests, steps; /* NOT_GIVEN */
-    gint layers, device;                      /* NOT_GIVEN */
-    gboolean counters, json, quick, quiet;
+    gint layers, device, tp;                  /* NOT_GIVEN */
+    gboolean counters, json, quick, quiet, redraw;
 } PaperOptions;
 
 static void paper_options_clear(PaperOptions *o)
@@ -35,6 +42,11 @@ static void paper_options_clear(PaperOptions *o)
     g_free(o->backend);
     g_free(o->runtime);
     g_free(o->profile);
+    g_free(o->cells);
+    g_free(o->routes);
+    g_free(o->gpu);
+    g_free(o->sampling);
+    g_strfreev(o->models);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PaperOptions, paper_options_clear)
 
@@ -103,41 +115,75 @@ static gboolean usage(GError **error, const char *text)
     return FALSE;
 }
 
-/* An option that the chosen way of running has no use for is refused, never ignored. */
-static gboolean check_given(const PaperOptions *o, GError **error)
+/* What is to be run, as bits. */
+enum { COUNTERS = 1, ONE_TRACE = 2, ATTENTION = 4, LAYER = 8, REDRAW = 16 };
+
+static gboolean parse_runtime(const char *runtime, guint *ret, GError **error)
 {
-    enum { WITH_COUNTERS = 1, WITH_OUT = 2, WITH_TRACE = 4 };
+    static const struct {
+        const char *name;
+        guint runs;
+    } all[] = {{"attention", ATTENTION}, {"layer", LAYER}, {"all", ATTENTION | LAYER}};
+    *ret = ATTENTION;
+    if (runtime == NULL)
+        return TRUE;
+    for (guint i = 0; i < G_N_ELEMENTS(all); i++)
+        if (strcmp(runtime, all[i].name) == 0) {
+            *ret = all[i].runs;
+            return TRUE;
+        }
+    g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--runtime '%s': expected attention, layer or all",
+                runtime);
+    return FALSE;
+}
+
+/* An option that the chosen way of running has no use for is refused, never ignored. */
+static gboolean check_given(const PaperOptions *o, guint runs, GError **error)
+{
     const struct {
         const char *name;
         gboolean given;
         guint with;
     } all[] = {
-        {"--trace", o->trace != NULL, WITH_COUNTERS},
-        {"--max-active", o->max_active != NOT_GIVEN, WITH_TRACE},
-        {"--seed", o->seed != NOT_GIVEN, WITH_COUNTERS},
-        {"--requests", o->requests != NOT_GIVEN, WITH_COUNTERS},
-        {"--steps", o->steps != NOT_GIVEN, WITH_COUNTERS},
-        {"--splits", o->splits != NULL, WITH_COUNTERS},
-        {"--steps-file", o->steps_file != NULL, WITH_TRACE},
-        {"--json", o->json, WITH_TRACE},
-        {"--quick", o->quick, WITH_OUT},
-        {"--backend", o->backend != NULL, WITH_OUT},
-        {"--runtime", o->runtime != NULL, WITH_OUT},
-        {"--profile", o->profile != NULL, WITH_OUT},
-        {"--layers", o->layers != NOT_GIVEN, WITH_OUT},
-        {"--device", o->device != NOT_GIVEN, WITH_OUT},
+        {"--trace", o->trace != NULL, COUNTERS},
+        {"--max-active", o->max_active != NOT_GIVEN, ONE_TRACE},
+        {"--seed", o->seed != NOT_GIVEN, COUNTERS | LAYER},
+        {"--requests", o->requests != NOT_GIVEN, COUNTERS},
+        {"--steps", o->steps != NOT_GIVEN, COUNTERS},
+        {"--splits", o->splits != NULL, COUNTERS},
+        {"--steps-file", o->steps_file != NULL, ONE_TRACE},
+        {"--json", o->json, ONE_TRACE},
+        {"--redraw", o->redraw, REDRAW},
+        {"--quick", o->quick, ATTENTION | LAYER},
+        {"--backend", o->backend != NULL, ATTENTION | LAYER},
+        {"--runtime", o->runtime != NULL, ATTENTION | LAYER},
+        {"--profile", o->profile != NULL, ATTENTION | LAYER},
+        {"--layers", o->layers != NOT_GIVEN, ATTENTION | LAYER},
+        {"--device", o->device != NOT_GIVEN, ATTENTION | LAYER},
+        {"--model", o->models != NULL, LAYER},
+        {"--tp", o->tp != NOT_GIVEN, LAYER},
+        {"--cells", o->cells != NULL, LAYER},
+        {"--routes", o->routes != NULL, LAYER},
+        {"--gpu", o->gpu != NULL, LAYER},
+        {"--sampling", o->sampling != NULL, LAYER},
     };
-    const guint mode = o->out != NULL     ? WITH_OUT
-                       : o->trace != NULL ? WITH_COUNTERS | WITH_TRACE
-                                          : WITH_COUNTERS;
     for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
-        if (!all[i].given || (all[i].with & mode) != 0)
+        const guint with = all[i].with;
+        if (!all[i].given || (with & runs) != 0)
             continue;
+        if (runs == REDRAW) {
+            g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                        "%s: --redraw runs nothing, it only draws what lies in DIR", all[i].name);
+            return FALSE;
+        }
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "%s goes with %s", all[i].name,
-                    all[i].with == WITH_OUT        ? "--out DIR"
-                    : all[i].with == WITH_COUNTERS ? "--counters: --out runs every published "
-                                                     "experiment at its own settings"
-                                                   : "one experiment: --counters --trace NAME");
+                    with == LAYER                ? "--out DIR --runtime layer"
+                    : with == (COUNTERS | LAYER) ? "--counters, or --out DIR --runtime layer: the "
+                                                   "published experiments have their own"
+                    : with == COUNTERS  ? "--counters: --out runs every published experiment at "
+                                          "its own settings"
+                    : with == ONE_TRACE ? "one experiment: --counters --trace NAME"
+                                        : "--out DIR");
         return FALSE;
     }
     return TRUE;
@@ -153,11 +199,20 @@ static gboolean check_values(const PaperOptions *o, GError **error)
         (o->device != NOT_GIVEN && o->device < 0))
         return usage(error,
                      "--layers and --device: expected 1 to 1024 layers and an ordinal from 0");
+    if (o->tp != NOT_GIVEN && (o->tp < 1 || o->tp > 1024))
+        return usage(error, "--tp: expected 1 to 1024");
+    if (o->seed != NOT_GIVEN && o->out != NULL && (o->seed < 0 || o->seed > G_MAXUINT32))
+        return usage(error, "--seed: expected 0 to 4294967295");
+    if (o->sampling != NULL && strcmp(o->sampling, "gumbel") != 0 &&
+        strcmp(o->sampling, "argmax") != 0)
+        return usage(error, "--sampling: expected gumbel or argmax");
     return TRUE;
 }
 
-static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, GError **error)
+static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, guint runs,
+                             GError **error)
 {
+    static char *const default_models[] = {(char *)"llama-3.1-8b", NULL};
     g_autoptr(Progress) progress = progress_new(o->quiet, inv->interrupted);
     PaperRun run = {
         .out = o->out,
@@ -168,21 +223,18 @@ static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, GErro
         .device = (gint)given_or(o->device, 0),
         .progress = progress,
     };
-    return paper_write_all(&run, error);
-}
-
-static gboolean check_runtime(const char *runtime, GError **error)
-{
-    if (runtime == NULL || strcmp(runtime, "attention") == 0)
-        return TRUE;
-    if (strcmp(runtime, "layer") == 0)
-        g_set_error_literal(error, KV_ERROR, KV_ERROR_UNSUPPORTED,
-                            "--runtime layer: this build has no GEMMs (cuBLAS) to run beside the "
-                            "attention; --runtime attention measures attention alone");
-    else
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--runtime '%s': expected attention or layer",
-                    runtime);
-    return FALSE;
+    const PaperLayer layer = {
+        .models = o->models != NULL ? o->models : (char **)default_models,
+        .tp = (gint)given_or(o->tp, 1),
+        .layers = (gint)given_or(o->layers, 0),
+        .cells = o->cells,
+        .routes = o->routes,
+        .gpu = o->gpu != NULL ? o->gpu : "h200",
+        .seed = (guint64)given_or(o->seed, PAPER_FIRST_HELD_OUT),
+        .greedy = g_strcmp0(o->sampling, "argmax") == 0,
+    };
+    return paper_write_all(&run, (runs & ATTENTION) != 0, (runs & LAYER) != 0 ? &layer : NULL,
+                           error);
 }
 
 gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
@@ -194,7 +246,9 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
         .steps = NOT_GIVEN,
         .layers = NOT_GIVEN,
         .device = NOT_GIVEN,
+        .tp = NOT_GIVEN,
     };
+    guint runs;
     const GOptionEntry entries[] = {
         {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out,
          "every table, picture and the report into this folder", "DIR"},
@@ -202,12 +256,31 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
         {"backend", 0, 0, G_OPTION_ARG_STRING, &o.backend,
          "auto, cuda, cpu or counters (default auto)", "NAME"},
         {"runtime", 0, 0, G_OPTION_ARG_STRING, &o.runtime,
-         "attention, or layer: with the step's GEMMs (default attention)", "NAME"},
+         "attention, layer (the step's GEMMs and sampling too) or all (default attention)", "NAME"},
         {"profile", 0, 0, G_OPTION_ARG_FILENAME, &o.profile,
          "device profile (calibrate --fit) of the policies cost and learned", "FILE"},
         {"layers", 0, 0, G_OPTION_ARG_INT, &o.layers,
-         "layers that share a plan in the second reading (default 32)", "L"},
+         "layers that share a plan in the second reading (default 32); of the layer runtime "
+         "(default the model's)",
+         "L"},
+        {"model", 0, 0, G_OPTION_ARG_STRING_ARRAY, &o.models,
+         "layer runtime: a model's name or config.json; may be repeated (default llama-3.1-8b)",
+         "NAME"},
+        {"tp", 0, 0, G_OPTION_ARG_INT, &o.tp,
+         "layer runtime: one GPU's share of so many (default 1)", "N"},
+        {"cells", 0, 0, G_OPTION_ARG_STRING, &o.cells,
+         "layer runtime: batches, as for bench (default len=2k,8k,32k,bimodal;rows=1,2,4,...,64)",
+         "CELLS"},
+        {"routes", 0, 0, G_OPTION_ARG_STRING, &o.routes,
+         "layer runtime: own routes (default persistent,workqueue-fused,workqueue,buckets)",
+         "LIST"},
+        {"sampling", 0, 0, G_OPTION_ARG_STRING, &o.sampling,
+         "layer runtime: gumbel or argmax (default gumbel)", "NAME"},
+        {"gpu", 0, 0, G_OPTION_ARG_STRING, &o.gpu,
+         "layer runtime without a GPU: whose rates the estimates use (default h200)", "NAME"},
         {"device", 0, 0, G_OPTION_ARG_INT, &o.device, "CUDA device (default 0)", "N"},
+        {"redraw", 0, 0, G_OPTION_ARG_NONE, &o.redraw,
+         "run nothing: pictures and report again from the tables in DIR", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {"counters", 0, 0, G_OPTION_ARG_NONE, &o.counters,
          "scheduler-derived figures, exact, without a GPU", NULL},
@@ -230,14 +303,20 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
     ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
-    if (!check_runtime(o.runtime, error))
+    if (!parse_runtime(o.runtime, &runs, error))
         return FALSE;
     if (o.counters == (o.out != NULL))
         return usage(error, "name what to do: --counters or --out DIR (see --help)");
-    if (!check_given(&o, error) || !check_values(&o, error))
+    if (o.counters)
+        runs = o.trace != NULL ? COUNTERS | ONE_TRACE : COUNTERS;
+    else if (o.redraw)
+        runs = REDRAW;
+    if (!check_given(&o, runs, error) || !check_values(&o, error))
         return FALSE;
+    if (o.redraw)
+        return paper_pictures_draw(o.out, error) && paper_report_write(o.out, error);
     if (o.out != NULL)
-        return whole_folder(inv, &o, error);
+        return whole_folder(inv, &o, runs, error);
     if (o.trace != NULL)
         return one_experiment(&o, o.trace, given_or(o.max_active, 8), error);
     for (const PaperPreset *p = paper_presets; p->trace != NULL; p++)

@@ -5,6 +5,7 @@
 #include "cli/paper_run.h"
 #include "cli/stages.h"
 #include "plots/paper_pictures.h"
+#include "replay/layer.h"
 
 static gboolean read_profile(PaperRun *run, GError **error)
 {
@@ -34,12 +35,18 @@ static gboolean open_run(PaperRun *run, GError **error)
         ok = run->backend_line != NULL;
     }
     replay_config_clear(&config);
-    static const char *const folders[] = {"steps", "replay", "plots"};
-    for (guint i = 0; ok && i < G_N_ELEMENTS(folders); i++) {
-        g_autofree char *path = g_build_filename(run->out, folders[i], NULL);
-        ok = out_folder_make(path, error);
-    }
     return ok;
+}
+
+static gboolean make_folders(const PaperRun *run, gboolean attention, GError **error)
+{
+    static const char *const folders[] = {"plots", "steps", "replay"};
+    for (guint i = 0; i < (attention ? G_N_ELEMENTS(folders) : 1); i++) {
+        g_autofree char *path = g_build_filename(run->out, folders[i], NULL);
+        if (!out_folder_make(path, error))
+            return FALSE;
+    }
+    return TRUE;
 }
 
 static void put_text(JsonBuilder *b, const char *key, const char *value)
@@ -77,13 +84,39 @@ static gboolean write_summary(const PaperRun *run, GError **error)
     return write_text(path, text, error);
 }
 
-gboolean paper_write_all(PaperRun *run, GError **error)
+static gboolean write_attention(PaperRun *run, GError **error)
 {
-    if (!open_run(run, error))
-        return FALSE;
-    g_printerr("%s\n", run->backend_line);
-    gboolean ok = paper_write_counters(run, error) && paper_write_main(run, error) &&
-                  paper_write_studies(run, error) && write_summary(run, error);
+    return paper_write_counters(run, error) && paper_write_main(run, error) &&
+           paper_write_studies(run, error) && write_summary(run, error);
+}
+
+/* Whole layers want a GPU and cuBLAS. A machine without a GPU counts them, if it was not asked for
+ * more. */
+static gboolean open_layer(PaperRun *run, gboolean named, GError **error)
+{
+    if (strcmp(run->backend, "counters") == 0 || (!named && !run->gpu)) {
+        g_printerr("layer runtime: bytes and FLOP are counted and times estimated; measuring wants "
+                   "an NVIDIA GPU and cuBLAS\n");
+        return TRUE;
+    }
+    if (run->gpu)
+        return layer_available(run->device, error);
+    g_set_error(error, KV_ERROR, KV_ERROR_UNSUPPORTED,
+                "--runtime layer: backend %s has no GEMMs; cuda measures a step (with cuBLAS), "
+                "counters counts its bytes and FLOP",
+                run->backend);
+    return FALSE;
+}
+
+gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *layer, GError **error)
+{
+    const gboolean named = run->backend != NULL;
+    gboolean ok = open_run(run, error) && (layer == NULL || open_layer(run, named, error)) &&
+                  make_folders(run, attention, error);
+    if (ok)
+        g_printerr("%s\n", run->backend_line);
+    ok = ok && (!attention || write_attention(run, error)) &&
+         (layer == NULL || paper_write_layer(run, layer, error));
     if (ok && run->wrong > 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
                     "outputs of %" G_GUINT64_FORMAT

@@ -30,6 +30,16 @@ typedef struct PaperRun {
     double max_err;
 } PaperRun;
 
+/* `--runtime layer` (replay/layer.h). Everything borrowed. */
+typedef struct PaperLayer {
+    char **models;   /* names, or config.json files; NULL-ended */
+    gint tp, layers; /* layers 0 = the model's */
+    const char *cells, *routes;
+    const char *gpu; /* whose rates stand in where nothing is measured */
+    guint64 seed;
+    gboolean greedy;
+} PaperLayer;
+
 typedef struct PaperLane { /* a route through the series */
     char *name, *spec;
     char *refused;                                                  /* NULL = it ran */
@@ -91,7 +101,11 @@ gboolean paper_csv_close(PaperCsv *csv, gboolean ok, GError **error);
 gboolean paper_write_counters(PaperRun *run, GError **error);
 gboolean paper_write_main(PaperRun *run, GError **error);
 gboolean paper_write_studies(PaperRun *run, GError **error);
-/* All of it: tables, pictures, report. */
-gboolean paper_write_all(PaperRun *run, GError **error);
+/* layer.csv and layer.json: measured where the backend is a GPU's, else counted. */
+gboolean paper_write_layer(PaperRun *run, const PaperLayer *layer, GError **error);
+/* The folder: the tables of attention alone, or of whole layers (NULL = not asked for), or both;
+ * then the pictures and the report of all that lies there. */
+gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *layer,
+                         GError **error);
 
 #endif

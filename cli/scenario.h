@@ -63,6 +63,9 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
 Workload *scenario_open_workload(const Scenario *self, gboolean hash, GError **error);
 gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error);
 gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error);
+/* Routes separated by ','; a piece with '=' and no ':' before it belongs to the route before. Adds
+ * PluginChoice *. */
+gboolean scenario_parse_routes(const char *text, GPtrArray *out, GError **error);
 gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError **error);
 gboolean scenario_fleet(const Scenario *self, FleetConfig *ret, GError **error);
 /* The model, overrides applied; the pool, worked out where it is `auto`; and that arithmetic's

@@ -236,9 +236,7 @@ gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error)
     return *ret != NULL;
 }
 
-/* Routes are separated by ','; a piece with '=' and no ':' before it belongs to the route before.
- */
-static gboolean parse_routes(const char *text, GPtrArray *out, GError **error)
+gboolean scenario_parse_routes(const char *text, GPtrArray *out, GError **error)
 {
     g_autoptr(GString) current = g_string_new(NULL);
     g_auto(GStrv) pieces = g_strsplit(text, ",", -1);
@@ -316,7 +314,7 @@ gboolean scenario_replay_config(const Scenario *self, ReplayConfig *ret, GError 
     if (layout < 0 || !replay_backend(self, ret, error) ||
         !get_plugin(self, "policy", &ret->policy, error) ||
         !get_plugin(self, "splits", &ret->splits, error) ||
-        !parse_routes(routes_text != NULL ? routes_text : "", ret->routes, error) ||
+        !scenario_parse_routes(routes_text != NULL ? routes_text : "", ret->routes, error) ||
         !replay_numbers(self, ret, error))
         return FALSE;
     const char *execute = scenario_get(self, "execute");

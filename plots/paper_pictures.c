@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "plots/gnuplot.h"
+#include "plots/paper_layer_pictures.h"
 #include "plots/paper_table.h"
 #include "plots/plot.h"
 
@@ -355,7 +356,15 @@ static const struct {
     {"splits.csv", split_sensitivity},
     {"padding.csv", padding_curve},
     {"corrected.csv", read_rate},
+    {"layer.csv", paper_layer_shares},
+    {"layer.csv", paper_layer_host},
 };
+
+static gboolean is_there(const char *folder, const char *file)
+{
+    g_autofree char *path = g_build_filename(folder, file, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
 
 gboolean paper_pictures_draw(const char *folder, GError **error)
 {
@@ -364,9 +373,14 @@ gboolean paper_pictures_draw(const char *folder, GError **error)
     gboolean ok = TRUE, draw = TRUE;
     g_autoptr(GError) missing = NULL;
     for (guint i = 0; ok && i < G_N_ELEMENTS(pictures); i++) {
+        if (!is_there(folder, pictures[i].table))
+            continue;
         g_autoptr(PaperTable) table = paper_table_read(folder, pictures[i].table, error);
         g_autoptr(Picture) picture = table != NULL ? pictures[i].make(table) : NULL;
-        ok = picture != NULL && picture_write(picture, where, error);
+        ok = table != NULL;
+        if (picture == NULL)
+            continue;
+        ok = picture_write(picture, where, error);
         if (ok && draw) /* without gnuplot the rest still gets its data and scripts */
             job[i] = gnuplot_job_start(where, picture->name, picture->script->str, "png svg pdf",
                                        &missing);

@@ -2,7 +2,8 @@
  *
  * Figures of the published card stand in panels of their own: no axis holds two machines. Pictures
  * go to FOLDER/plots (NAME.png, .svg, .pdf with .dat and .gp beside them), the page to
- * FOLDER/report.html, in the style of a run's report and as self-contained. Without gnuplot:
+ * FOLDER/report.html, in the style of a run's report and as self-contained. What the folder has no
+ * table of is left out. Without gnuplot:
  * MACHINE error naming the package; data and scripts are still there.
  */
 #ifndef KV_PLOTS_PAPER_PICTURES_H

@@ -41,6 +41,12 @@ static const Section tables[] = {
     {"graph.csv", "CUDA graph replay", "Launches one by one, and a captured graph replayed."},
     {"padding.csv", "Bucket padding",
      "Rows whose lengths round up to the same multiple share a launch; single = one bucket."},
+    {"layer.csv", "Whole decode steps",
+     "Embedding, L layers (norms, QKV, rotation, attention, O, gate and up, SiLU, down), LM head "
+     "and "
+     "the choice of a token, in one CUDA graph. attention = the graph less the one without "
+     "attention; gemm = a graph of the products alone; scheduling = the step on the host's clock "
+     "less the graph. Estimates and counts say so."},
     {"counters.csv", "Counters",
      "What follows from the scheduler and the planner alone, beside what was printed; CTA per SM "
      "is "
@@ -61,17 +67,39 @@ static const struct {
     {"paper_splits", "Split sensitivity", "Lines: fixed S; dashed: balanced splits."},
     {"paper_padding", "Bucket padding", "What wider buckets save in launches, and what they cost."},
     {"paper_corrected", "One long row", "Read rate by context, with 95 % intervals."},
+    {"paper_layer", "A whole step: who takes the time",
+     "Shares of a step's time, persistent route: attention, products, the small kernels between "
+     "them, and scheduling (tables, plan, launch, waiting for the end)."},
+    {"paper_layer_host", "A whole step: the host's side",
+     "What the host does a step before the graph runs, by route, over batch."},
 };
 
+static gboolean is_there(const char *folder, const char *file)
+{
+    g_autofree char *path = g_build_filename(folder, file, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* summary.json, or layer.json where there are whole steps alone. */
 static JsonObject *read_summary(const char *folder, JsonParser *parser, GError **error)
 {
-    g_autofree char *path = g_build_filename(folder, "summary.json", NULL);
+    const char *file = is_there(folder, "summary.json") ? "summary.json" : "layer.json";
+    g_autofree char *path = g_build_filename(folder, file, NULL);
     if (!json_parser_load_from_file(parser, path, error))
         return NULL;
     return json_node_get_object(json_parser_get_root(parser));
 }
 
-static void write_head(GString *page, JsonObject *summary)
+/* A name, or in layer.json an object that holds it. */
+static const char *device_of(JsonObject *summary)
+{
+    JsonNode *node = json_object_get_member(summary, "device");
+    if (node != NULL && JSON_NODE_HOLDS_OBJECT(node))
+        return json_object_get_string_member_with_default(json_node_get_object(node), "name", "");
+    return json_object_get_string_member_with_default(summary, "device", "");
+}
+
+static void write_head(GString *page, const char *folder, JsonObject *summary)
 {
     g_string_append(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                           "<meta name=\"viewport\" content=\"width=device-width, "
@@ -83,11 +111,13 @@ static void write_head(GString *page, JsonObject *summary)
                           "reproduced and corrected</h1>\n<p>kvreplay · backend ");
     html_text(page, json_object_get_string_member_with_default(summary, "backend", ""));
     g_string_append(page, " · ");
-    html_text(page, json_object_get_string_member_with_default(summary, "device", ""));
+    html_text(page, device_of(summary));
     if (json_object_get_boolean_member_with_default(summary, "quick", FALSE))
         g_string_append(page, " · quick: few steps executed, all counted");
     g_string_append(page, "</p>\n<nav><a href=\"#pictures\">Pictures</a>");
     for (guint i = 0; i < G_N_ELEMENTS(tables); i++) {
+        if (!is_there(folder, tables[i].file))
+            continue;
         g_string_append_printf(page, " <a href=\"#t%u\">", i);
         html_text(page, tables[i].title);
         g_string_append(page, "</a>");
@@ -206,15 +236,15 @@ gboolean paper_report_write(const char *folder, GError **error)
         return FALSE;
     g_autoptr(GString) page = g_string_new(NULL);
     g_autofree char *plots = g_build_filename(folder, "plots", NULL);
-    write_head(page, summary);
-    if (!write_tiles(page, folder, summary, error))
+    write_head(page, folder, summary);
+    if (is_there(folder, "counters.csv") && !write_tiles(page, folder, summary, error))
         return FALSE;
     g_string_append(page, "<section id=\"pictures\"><h2>Pictures</h2>\n<div class=\"gallery\">\n");
     for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
         write_figure(page, plots, i);
     g_string_append(page, "</div></section>\n");
     for (guint i = 0; i < G_N_ELEMENTS(tables); i++)
-        if (!write_table(page, folder, i, error))
+        if (is_there(folder, tables[i].file) && !write_table(page, folder, i, error))
             return FALSE;
     g_string_append(page, "</main>\n<script>\n");
     g_string_append(page, page_js);

@@ -144,7 +144,7 @@ def test_bad_input():
     fails(2, '--counters or --out', args=('paper', '--counters', '--out', 'p'))
     fails(2, '--trace', args=('paper', '--out', 'p', '--trace', 'zipf'))
     fails(2, 'abacus', args=('paper', '--out', 'p', '--backend', 'abacus'))
-    fails(2, '--runtime', 'engine', args=('paper', '--out', 'p', '--runtime', 'engine'))
+    fails(2, '--runtime', 'engine', 'all', args=('paper', '--out', 'p', '--runtime', 'engine'))
     fails(2, '--layers', args=('paper', '--out', 'p', '--layers', '0'))
     fails(2, 'none.json', args=('paper', '--out', 'p', '--profile', 'none.json'))
     fails(2, '--requests', args=('paper', '--counters', '--trace', 'zipf', '--requests', '0'))
@@ -164,9 +164,79 @@ def test_no_option_is_ignored():
     assert not os.path.exists('p')
 
 
-def test_the_layer_runtime_says_what_is_missing():
-    fails(1, 'cuBLAS', args=('paper', '--out', 'p', '--runtime', 'layer'))
-    assert not os.path.exists('p')
+def layer(*options, folder='p'):
+    status, out, err = run('paper', '--out', folder, '--runtime', 'layer', '--backend', 'counters', '--quiet', *options)
+    if 'gnuplot is not installed' in err:
+        raise Skip('no gnuplot')
+    assert status == 0, err
+    return table('layer', folder)
+
+
+def test_whole_steps_are_counted_without_a_gpu():
+    rows = layer('--cells', 'len=2k,8k;rows=1,5', '--routes', 'persistent,buckets:s=32')
+    assert [(r['cell'], r['batch'], r['bucket'], r['route']) for r in rows] == [
+        (c, b, k, r) for c, b, k in [('2K_B1', '1', '1'), ('2K_B5', '5', '8'), ('8K_B1', '1', '1'), ('8K_B5', '5', '8')]
+        for r in ['persistent', 'buckets S=32']]
+    for r in rows:
+        assert r['model'] == 'llama-3.1-8b' and r['layers'] == '32'
+        assert not r['step_us'] and not r['attention_share'] and not r['date'], r  # nothing was measured
+        assert 'counted' in r['note'] and r['floor_of'].startswith('estimate: h200'), r
+        # 131072 bytes a token in all layers, and a query and an output row of 8 KiB in each
+        b, n = int(r['batch']), int(float(r['context']))
+        assert abs(float(r['attention_mib']) - b * (n * 131072 + 32 * 16384) / 2 ** 20) < 1e-3, r
+        # 7.504e9 weights are multiplied, 2 FLOP each and row of the bucket
+        assert abs(float(r['gemm_gflop']) - 2 * 7.504658432 * int(r['bucket'])) < 1e-3, r
+    for ending in ['png', 'svg', 'dat', 'gp']:
+        assert os.path.getsize(f'p/plots/paper_layer.{ending}') > 200
+    page = open('p/report.html').read()
+    assert 'Whole decode steps' in page and 'Serving traces' not in page
+    assert json.load(open('p/layer.json'))['backend'] == 'counters'
+    assert not os.path.exists('p/main.csv') and not os.path.exists('p/steps')
+
+
+def test_both_runtimes_share_a_folder_and_can_be_redrawn():
+    counted()
+    rows = layer('--quick', '--model', 'llama-3.2-1b', '--model', 'llama-3.1-70b', '--tp', '8')
+    assert {(r['model'], r['tp']) for r in rows} == {('llama-3.2-1b', '8'), ('llama-3.1-70b', '8')}
+    page = open('p/report.html').read()
+    assert 'Whole decode steps' in page and 'Serving traces' in page
+    os.remove('p/report.html')
+    os.remove('p/plots/paper_layer.svg')
+    before = open('p/layer.csv').read()
+    ok('paper', '--out', 'p', '--redraw')
+    assert open('p/report.html').read() == page and open('p/layer.csv').read() == before
+    assert os.path.getsize('p/plots/paper_layer.svg') > 200
+
+
+def test_a_step_that_does_not_fit_says_the_sums():
+    rows = layer('--gpu', 'a10', '--cells', 'len=2k,128k;rows=64', '--routes', 'persistent')
+    small, large = rows
+    assert int(small['weight_sets']) < 32 and 'in turn' in small['note'] and 'GiB of 24.00' in small['note'], small
+    assert large['kv_sets'] == '0' and large['note'].startswith('n/a: not even one'), large
+
+
+def test_bad_layer_input():
+    def bad(code, *needles, args):
+        fails(code, *needles, args=('paper', '--out', 'p', '--runtime', 'layer', '--quiet', *args))
+        assert not os.path.exists('p/layer.csv')
+    bad(1, 'cpu', 'GEMMs', args=('--backend', 'cpu'))
+    bad(2, 'gpt-9', 'llama-3.1-8b', args=('--model', 'gpt-9'))
+    bad(2, 'none.json', args=('--model', 'none.json'))
+    bad(1, 'phi-3-mini', 'head size 96', args=('--model', 'phi-3-mini'))
+    bad(2, '--tp 3', args=('--tp', '3'))
+    bad(2, '--tp', args=('--tp', '0'))
+    bad(2, 'heads=', args=('--cells', 'heads=8:8'))
+    bad(2, 'page size', args=('--cells', 'page=16,32'))
+    bad(2, '1024 rows', args=('--cells', 'rows=2000'))
+    bad(2, 'torus', args=('--routes', 'torus'))
+    bad(1, 'flashinfer', args=('--routes', 'flashinfer'))
+    bad(2, 'abacus', args=('--gpu', 'abacus'))
+    bad(2, '--sampling', args=('--sampling', 'beam'))
+    bad(2, '--seed', args=('--seed', '-1'))
+    for option in [('--model', 'llama-3.1-8b'), ('--tp', '1'), ('--cells', 'quick'), ('--routes', 'single'),
+                   ('--gpu', 'h100'), ('--sampling', 'argmax')]:
+        fails(2, option[0], '--runtime layer', args=('paper', '--out', 'p', *option))
+    fails(2, '--quick', '--redraw', args=('paper', '--out', 'p', '--redraw', '--quick'))
 
 
 def test_a_folder_that_cannot_be_made():

@@ -1,19 +1,48 @@
-/* kvreplay calibrate: what this device's routes cost, fitted into a device profile. */
+/* kvreplay calibrate: what this device costs, as a device profile; measured now, or fitted to
+ * tables of earlier measurements. */
 #include <string.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/version.h"
+#include "replay/calibrate.h"
 #include "replay/fit.h"
 #include "replay/profile.h"
 
 static const char examples[] =
-    "Tables come from `kvreplay replay STEPS --calibration TABLE.csv --execute ...` on the "
-    "device.\n"
+    "Without --fit the device is measured: bandwidths, launch and plan costs, and every route over "
+    "a\n"
+    "grid of rows, lengths and raggedness. Tables for --fit and --judge come from\n"
+    "`kvreplay replay STEPS --calibration TABLE.csv` or from --table.\n"
     "\nExamples:\n"
-    "  kvreplay calibrate --fit table.csv --device 'RTX 3060' -o profile-rtx3060.json\n"
-    "  kvreplay calibrate --fit train.csv --judge held-out.csv -o profile.json\n"
-    "  kvreplay run LOG.csv --profile profile.json --policy learned\n";
+    "  kvreplay calibrate --quick\n"
+    "  kvreplay calibrate --device 1 -o profile-rtx3060.json --judge azure-steps.csv\n"
+    "  kvreplay run LOG.csv --profile profile-rtx3060.json --policy learned\n"
+    "  kvreplay simulate LOG.csv --clock profile:file=profile-rtx3060.json,gpu=rtx3060\n"
+    "  kvreplay calibrate --fit train.csv --judge held-out.csv --device 'RTX 3060' -o "
+    "profile.json\n";
+
+typedef struct Options {
+    char **fit, **held_out;
+    char *out, *device, *backend, *cells, *table, *seconds;
+    gboolean quick, quiet;
+    gint threads, sms;
+} Options;
+
+static void options_clear(Options *o)
+{
+    g_strfreev(o->fit);
+    g_strfreev(o->held_out);
+    g_free(o->out);
+    g_free(o->device);
+    g_free(o->backend);
+    g_free(o->cells);
+    g_free(o->table);
+    g_free(o->seconds);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
 static gboolean read_tables(CalibrationTable *table, char **paths, GError **error)
 {
@@ -34,6 +63,8 @@ static void print_judgement(const char *model, const FitJudgement *j)
 
 static void judge(const DeviceProfile *profile, const CalibrationTable *table, const char *what)
 {
+    if (table->groups == 0)
+        return;
     g_print("%s\n%-8s %8s %28s %12s %12s %11s %11s %11s\n", what, "model", "steps",
             "mean regret [95 %]", "p99", "worst", "best taken", "error p50", "error p95");
     FitJudgement cost = fit_judge(profile, table, FIT_COST);
@@ -42,40 +73,175 @@ static void judge(const DeviceProfile *profile, const CalibrationTable *table, c
     print_judgement("learned", &learned);
 }
 
+/* --- fitting what was measured before --- */
+
+static gboolean fit_tables(const Options *o, GError **error)
+{
+    g_autoptr(CalibrationTable) table = calibration_table_new();
+    g_autoptr(CalibrationTable) test = calibration_table_new();
+    if (!read_tables(table, o->fit, error) || !read_tables(test, o->held_out, error))
+        return FALSE;
+    g_autoptr(DeviceProfile) profile =
+        fit_profile(table, o->device != NULL ? o->device : "unnamed device", 0, error);
+    if (profile == NULL ||
+        !device_profile_write(profile, o->out != NULL ? o->out : "profile.json", error))
+        return FALSE;
+    judge(profile, table, "on the tables it was fitted to");
+    judge(profile, test, "on held-out tables");
+    return TRUE;
+}
+
+/* --- measuring --- */
+
+static gboolean number_of(const char *option, const char *text, gint64 most, gint *ret,
+                          GError **error)
+{
+    gint64 value = 0;
+    if (text != NULL && (!kv_parse_count(text, &value) || value < 0 || value > most)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--%s '%s': expected a number, 0 or more",
+                    option, text);
+        return FALSE;
+    }
+    *ret = (gint)value;
+    return TRUE;
+}
+
+static gboolean configure(const Options *o, CalibrateConfig *ret, GError **error)
+{
+    gint seconds;
+    *ret = (CalibrateConfig){
+        .config = {.layers = 1, .tp = 1, .seed = 1, .threads = o->threads, .sms = o->sms},
+        .quick = o->quick,
+        .cells = o->cells,
+        .commit = KVREPLAY_COMMIT,
+    };
+    if (o->threads < 0 || o->sms < 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--threads, --sms: expected 0 or more");
+        return FALSE;
+    }
+    if (!number_of("device", o->device, 1023, &ret->config.device, error) ||
+        !number_of("seconds", o->seconds, G_MAXINT, &seconds, error))
+        return FALSE;
+    ret->seconds = seconds;
+    return o->backend == NULL || strcmp(o->backend, "auto") == 0 ||
+           plugin_choice_parse(&ret->backend, "backend", backends, o->backend, error);
+}
+
+static void print_rate(const char *name, double value, const char *unit)
+{
+    if (value >= 0)
+        g_print("  %-34s %10.2f %s\n", name, value, unit);
+}
+
+static void print_measured(const Calibrated *c)
+{
+    const DeviceRates *r = &c->rates;
+    g_print("%s: %u cells measured, %u left out\n", c->device, c->cells, c->left_out);
+    print_rate("read", r->read < 0 ? -1 : 1e-3 * r->read, "GB/s");
+    print_rate("copy (bytes copied)", r->copy < 0 ? -1 : 1e-3 * r->copy, "GB/s");
+    print_rate("one empty launch, by events", r->event_us, "us");
+    print_rate("a launch among many", r->launch_us, "us");
+    print_rate("its cost to the host", r->launch_host_us, "us");
+    print_rate("a kernel in a graph", r->graph_kernel_us, "us");
+    print_rate("launching a graph, host", r->graph_host_us, "us");
+    print_rate("a 4 KiB upload, waited for", r->upload_us, "us");
+    g_print("  %-34s", "plan on the host, us, by rows");
+    for (guint i = 0; i < CALIBRATE_PLAN_SIZES; i++)
+        g_print(" %9d", calibrate_plan_rows[i]);
+    g_print("\n");
+    for (int route = 0; route < ATTN_ROUTE_MAX; route++) {
+        g_print("    %-32s", attn_route_name((AttnRoute)route));
+        for (guint i = 0; i < CALIBRATE_PLAN_SIZES; i++)
+            g_print(" %9.2f", c->plan_us[route][i]);
+        g_print("\n");
+    }
+    if (c->tiny_us[0] < 0)
+        return;
+    g_print("    %-32s", "planned on the device: all of it");
+    for (guint i = 0; i < CALIBRATE_PLAN_SIZES; i++)
+        g_print(" %9.2f", c->tiny_us[i]);
+    g_print("\n");
+}
+
+static gboolean measure(const Options *o, const char *command, Progress *progress, GError **error)
+{
+    CalibrateConfig config;
+    g_autoptr(CalibrationTable) test = calibration_table_new();
+    g_autoptr(OutFile) table = NULL;
+    g_autoptr(Calibrated) done = NULL;
+    if (!read_tables(test, o->held_out, error) ||
+        (o->table != NULL && (table = out_file_new(o->table, error)) == NULL))
+        return FALSE;
+    if (configure(o, &config, error)) {
+        config.command = command;
+        done = calibrate_run(&config, table, progress, error);
+    }
+    plugin_choice_clear(&config.backend);
+    if (done == NULL) {
+        if (table != NULL)
+            out_file_keep(table); /* cells measured so far */
+        return FALSE;
+    }
+    if (table != NULL && !out_file_commit(table, error))
+        return FALSE;
+    g_autofree char *slug = calibrate_slug(done->device);
+    g_autofree char *path =
+        o->out != NULL ? g_strdup(o->out) : g_strdup_printf("profile-%s.json", slug);
+    if (!device_profile_write(done->profile, path, error))
+        return FALSE;
+    print_measured(done);
+    judge(done->profile, done->fitted, "on the cells it was fitted to");
+    judge(done->profile, done->held_out, "on held-out cells");
+    judge(done->profile, test, "on held-out tables");
+    g_print("%s\n", path);
+    return TRUE;
+}
+
+static gboolean run(const Options *o, const char *command, Progress *progress, GError **error)
+{
+    if (o->fit == NULL)
+        return measure(o, command, progress, error);
+    if (o->backend != NULL || o->cells != NULL || o->table != NULL || o->seconds != NULL ||
+        o->quick || o->threads != 0 || o->sms != 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "--fit measures nothing: not with --backend, --cells, --table, --seconds, "
+                    "--quick, --threads or --sms");
+        return FALSE;
+    }
+    return fit_tables(o, error);
+}
+
 gboolean cmd_calibrate(const Invocation *inv, int argc, char **argv, GError **error)
 {
-    g_auto(GStrv) fit = NULL, held_out = NULL;
-    g_autofree char *out = NULL, *device = NULL;
+    g_auto(Options) o = {0};
     const GOptionEntry entries[] = {
-        {"fit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &fit,
-         "calibration table to fit; may be repeated", "FILE"},
-        {"judge", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &held_out,
+        {"backend", 0, 0, G_OPTION_ARG_STRING, &o.backend,
+         "cuda or cpu; auto takes the first that can run here", "NAME"},
+        {"device", 0, 0, G_OPTION_ARG_STRING, &o.device,
+         "CUDA device; with --fit, the name of the device that the tables are of", "N"},
+        {"quick", 0, 0, G_OPTION_ARG_NONE, &o.quick, "a smaller grid, within 12 GB", NULL},
+        {"cells", 0, 0, G_OPTION_ARG_STRING, &o.cells, "another grid, as of bench --cells",
+         "CELLS"},
+        {"seconds", 0, 0, G_OPTION_ARG_STRING, &o.seconds, "end the grid after so long", "S"},
+        {"table", 0, 0, G_OPTION_ARG_FILENAME, &o.table,
+         "write what was measured as a calibration table", "FILE"},
+        {"threads", 0, 0, G_OPTION_ARG_INT, &o.threads, "CPU engine threads; 0 = all cores", "N"},
+        {"sms", 0, 0, G_OPTION_ARG_INT, &o.sms, "limit the grid to N SMs; 0 = all", "N"},
+        {"fit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.fit,
+         "calibration table to fit instead of measuring; may be repeated", "FILE"},
+        {"judge", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.held_out,
          "held-out table to judge the fit on; may be repeated", "FILE"},
-        {"device", 0, 0, G_OPTION_ARG_STRING, &device, "name of the device the tables are of",
-         "NAME"},
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &out, "profile to write (default profile.json)",
-         "FILE"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out,
+         "profile to write (default profile-DEVICE.json, with --fit profile.json)", "FILE"},
+        {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };
+    g_autofree char *line = g_strjoinv(" ", argv);
+    g_autofree char *command = g_strconcat("kvreplay ", line, NULL);
     g_autoptr(GOptionContext) context = command_context(inv, "", examples, entries);
     ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
-    if (fit == NULL) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "name a calibration table: --fit FILE");
-        return FALSE;
-    }
-    g_autoptr(CalibrationTable) table = calibration_table_new();
-    g_autoptr(CalibrationTable) test = calibration_table_new();
-    if (!read_tables(table, fit, error) || !read_tables(test, held_out, error))
-        return FALSE;
-    g_autoptr(DeviceProfile) profile =
-        fit_profile(table, device != NULL ? device : "unnamed device", error);
-    if (profile == NULL ||
-        !device_profile_write(profile, out != NULL ? out : "profile.json", error))
-        return FALSE;
-    judge(profile, table, "on the tables it was fitted to");
-    if (held_out != NULL)
-        judge(profile, test, "on held-out tables");
-    return TRUE;
+    g_autoptr(Progress) progress = progress_new(o.quiet, inv->interrupted);
+    return run(&o, command, progress, error);
 }

@@ -14,6 +14,7 @@
 
 #include "base/spec.h"
 #include "kernels/plan.h"
+#include "replay/device_rates.h"
 #include "replay/route.h"
 #include "sim/steps_file.h"
 
@@ -107,6 +108,8 @@ typedef struct BackendOps {
     /* Streaming read rate measured now, bytes a microsecond; NULL = cannot tell. A second or less.
      */
     double (*read_rate)(Backend *self);
+    /* Bandwidths and launch costs of config->device, without a backend; NULL = none to measure. */
+    gboolean (*rates)(const BackendConfig *config, DeviceRates *ret, GError **error);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */
     const char *(*refuses)(Backend *self, const Route *route);
     gboolean (*begin_step)(Backend *self, const Step *step, const StepRow *rows, guint32 n_rows,

@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "kernels/cpu_engine.h"
 #include "replay/backend.h"
+#include "replay/cpu_rates.h"
 
 typedef struct CpuBackend {
     Backend base;
@@ -377,6 +378,7 @@ const BackendOps backend_cpu = {
     .available = cpu_available,
     .workers = cpu_workers,
     .read_rate = cpu_read_rate,
+    .rates = cpu_rates,
     .refuses = cpu_refuses,
     .begin_step = cpu_begin_step,
     .execute = cpu_execute,

@@ -26,6 +26,7 @@
 #include "kernels/attn_device.h"
 #include "kernels/cpu_engine.h"
 #include "replay/backend.h"
+#include "replay/cuda_rates.h"
 #include "replay/cuda_table.h"
 #include "replay/peer_route.h"
 #include "replay/pool_room.h"
@@ -861,6 +862,7 @@ const BackendOps backend_cuda = {
     .route_workers = backend_cuda_route_workers,
     .plans_persistent = TRUE,
     .read_rate = backend_cuda_read_rate,
+    .rates = cuda_rates,
     .refuses = backend_cuda_refuses,
     .begin_step = backend_cuda_begin_step,
     .execute = backend_cuda_execute,

@@ -31,12 +31,22 @@
 #include "base/progress.h"
 #include "replay/backend.h"
 
-typedef enum { BENCH_EQUAL, BENCH_BIMODAL, BENCH_UNIFORM, BENCH_ZIPF } BenchFamily;
+/* Equal; published (long batches of their own lengths); by a context: ragged = its first row that
+ * long, the others 1 to that long evenly spread; spike = its first row that long, the others a
+ * sixteenth. */
+typedef enum {
+    BENCH_EQUAL,
+    BENCH_BIMODAL,
+    BENCH_UNIFORM,
+    BENCH_ZIPF,
+    BENCH_RAGGED,
+    BENCH_SPIKE
+} BenchFamily;
 extern const char *const bench_families[]; /* their names, NULL-ended, in that order */
 
 typedef struct BenchCell {
     BenchFamily family;
-    gint32 context; /* equal: every row's length; families: 0 */
+    gint32 context; /* equal: every row's length; ragged, spike: the longest; others: 0 */
     gint32 rows;
     AttnShape shape;
 } BenchCell;
@@ -56,8 +66,9 @@ typedef struct BenchConfig {
 void bench_config_init(BenchConfig *config);
 void bench_config_clear(BenchConfig *config);
 
-/* Adds the product of "len=2k,8k,bimodal;rows=1,4;heads=32:8,8:8;dim=128;page=16;dtype=fp16", keys
- * in any order, each optional (defaults: len=8k, rows=8, heads=32:8, dim=128, page=16, dtype=fp16,
+/* Adds the product of
+ * "len=2k,8k,bimodal,ragged:8k;rows=1,4;heads=32:8,8:8;dim=128;page=16;dtype=fp16", keys in any
+ * order, each optional (defaults: len=8k, rows=8, heads=32:8, dim=128, page=16, dtype=fp16,
  * layout=hnd); or a set by name: "quick" (12 cells), "full" (the grid of docs/results), "published"
  * (the batches of arXiv 2606.26666: B 1, 4, 8). */
 gboolean bench_add_cells(BenchConfig *config, const char *text, GError **error);
@@ -74,6 +85,7 @@ typedef struct BenchLine { /* one route in one cell; what was not measured is -1
     gint launches; /* -1 = not known */
     double kernel_us, plan_us, wall_us;
     double graph_us, graph_wall_us;
+    AttnCounts counts; /* of its plan; a peer's: zeros */
     gint64 merge_state_bytes, upload_bytes;
     gint checked_rows; /* 0 = none */
     double max_abs_err, mean_abs_err;
@@ -96,6 +108,7 @@ typedef struct BenchResult {
     JsonNode *about; /* what the backend says of itself */
     const char *commit;
     double read_rate; /* bytes a microsecond, measured; 0 = not known */
+    gint workers;     /* that plans are made for, where a route has none of its own */
     guint64 seed;
     gboolean wrong;   /* a route failed its check */
     GPtrArray *cells; /* BenchCellResult * */

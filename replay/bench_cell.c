@@ -123,7 +123,8 @@ static void take_line(BenchLane *lane, const Execution *e)
 {
     lane->line.upload_bytes = e->upload_bytes;
     lane->line.launches = lane->line.peer ? (gint)e->launches_seen : lane->plan.counts.launches;
-    lane->line.merge_state_bytes = lane->line.peer ? 0 : lane->plan.counts.merge_state_bytes;
+    lane->line.counts = lane->line.peer ? (AttnCounts){0} : lane->plan.counts;
+    lane->line.merge_state_bytes = lane->line.counts.merge_state_bytes;
 }
 
 static void time_graph(Bench *self, BenchLane *lane, gint at)

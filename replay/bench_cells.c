@@ -6,13 +6,14 @@
 #include "base/units.h"
 #include "replay/bench.h"
 
-const char *const bench_families[] = {"equal", "bimodal", "uniform", "zipf", NULL};
+const char *const bench_families[] = {"equal",  "bimodal", "uniform", "zipf",
+                                      "ragged", "spike",   NULL};
 
 enum { MAX_ROWS = 4096, MAX_CONTEXT = 1 << 24, MAX_CELLS = 100000 };
 
 /* The values of one cell set, key by key. */
 typedef struct Grid {
-    GArray *len;   /* gint32: a context, or -family */
+    GArray *len;   /* gint32: see parse_len */
     GArray *rows;  /* gint32 */
     GArray *heads; /* gint32: q << 16 | kv */
     GArray *dim, *page, *dtype, *layout;
@@ -42,14 +43,9 @@ static gboolean count_in(const char *text, gint64 min, gint64 max, gint32 *ret)
     return TRUE;
 }
 
-static gboolean parse_len(const char *text, gint32 *ret)
+/* 2K is 2048 here, as contexts are told. */
+static gboolean parse_context(const char *text, gint32 *ret)
 {
-    for (gint32 i = 1; bench_families[i] != NULL; i++)
-        if (strcmp(text, bench_families[i]) == 0) {
-            *ret = -i;
-            return TRUE;
-        }
-    /* 2K is 2048 here, as contexts are told. */
     const gsize n = strlen(text);
     if (n > 1 && (text[n - 1] == 'k' || text[n - 1] == 'K')) {
         g_autofree char *digits = g_strndup(text, n - 1);
@@ -60,6 +56,25 @@ static gboolean parse_len(const char *text, gint32 *ret)
         return TRUE;
     }
     return count_in(text, 1, MAX_CONTEXT, ret);
+}
+
+/* A length of Grid: the family above CONTEXT_BITS, the context below. */
+enum { CONTEXT_BITS = 25 };
+
+static gboolean parse_len(const char *text, gint32 *ret)
+{
+    for (gint32 i = 1; bench_families[i] != NULL; i++) {
+        gint32 context = 0;
+        const gsize n = strlen(bench_families[i]);
+        const gboolean asks = i == BENCH_RAGGED || i == BENCH_SPIKE;
+        if (strncmp(text, bench_families[i], n) != 0 || text[n] != (asks ? ':' : '\0'))
+            continue;
+        if (asks && !parse_context(text + n + 1, &context))
+            return FALSE;
+        *ret = i << CONTEXT_BITS | context;
+        return TRUE;
+    }
+    return parse_context(text, ret);
 }
 
 static gboolean parse_heads(const char *text, gint32 *ret)
@@ -79,7 +94,9 @@ static gboolean parse_value(Grid *g, const char *key, const char *text, GArray *
     if (strcmp(key, "len") == 0) {
         *ret_to = g->len;
         return parse_len(text, ret) ||
-               bad(error, key, text, "a number of tokens (8k), bimodal, uniform or zipf");
+               bad(error, key, text,
+                   "a number of tokens (8k), bimodal, uniform, zipf, ragged:8k or "
+                   "spike:8k");
     }
     if (strcmp(key, "rows") == 0) {
         *ret_to = g->rows;
@@ -159,8 +176,8 @@ static gboolean add_cell(BenchConfig *config, const Grid *g, gsize index, GError
         index /= all[i]->len;
     }
     const BenchCell cell = {
-        .family = v[1] < 0 ? (BenchFamily)-v[1] : BENCH_EQUAL,
-        .context = MAX(v[1], 0),
+        .family = (BenchFamily)(v[1] >> CONTEXT_BITS),
+        .context = v[1] & ((1 << CONTEXT_BITS) - 1),
         .rows = v[0],
         .shape = {.q_heads = v[6] >> 16,
                   .kv_heads = v[6] & 0xffff,
@@ -223,9 +240,9 @@ char *bench_cell_name(const BenchCell *cell)
     GString *name = g_string_new(NULL);
     if (cell->family != BENCH_EQUAL)
         g_string_append(name, bench_families[cell->family]);
-    else if (cell->context % 1024 == 0)
+    if (cell->context > 0 && cell->context % 1024 == 0)
         g_string_append_printf(name, "%dK", cell->context / 1024);
-    else
+    else if (cell->context > 0)
         g_string_append_printf(name, "%d", cell->context);
     g_string_append_printf(name, "_B%d", cell->rows);
     if (s->q_heads != 32 || s->kv_heads != 8)
@@ -242,8 +259,15 @@ char *bench_cell_name(const BenchCell *cell)
 }
 
 /* The lengths of the published batches (arXiv 2606.26666), drawn from our own stream. */
-static gint32 draw(BenchFamily family, RngStream *rng, gint32 row)
+static gint32 draw(const BenchCell *cell, RngStream *rng, gint32 row)
 {
+    const BenchFamily family = cell->family;
+    if (family == BENCH_EQUAL || ((family == BENCH_RAGGED || family == BENCH_SPIKE) && row == 0))
+        return cell->context;
+    if (family == BENCH_SPIKE)
+        return MAX(cell->context / 16, 1);
+    if (family == BENCH_RAGGED)
+        return 1 + (gint32)rng_below(rng, (guint64)cell->context);
     if (family == BENCH_BIMODAL)
         return row % 4 == 0 ? 24576 + (gint32)rng_below(rng, 40961)
                             : 2048 + (gint32)rng_below(rng, 10241);
@@ -259,5 +283,5 @@ void bench_cell_lens(const BenchCell *cell, guint64 seed, gint32 *lens)
     RngStream rng;
     rng_init(&rng, seed, RNG_LENGTHS, (guint64)cell->family, (guint32)cell->rows);
     for (gint32 r = 0; r < cell->rows; r++)
-        lens[r] = cell->family == BENCH_EQUAL ? cell->context : draw(cell->family, &rng, r);
+        lens[r] = draw(cell, &rng, r);
 }

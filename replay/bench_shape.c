@@ -167,6 +167,13 @@ static void describe(Bench *self)
     self->result->device = g_strdup(json_object_get_string_member_with_default(about, "name", "?"));
 }
 
+/* CTAs that run at once, or a CPU's threads. */
+static gint workers_of(const Bench *self)
+{
+    const gint workers = self->ops->workers(self->backend), threads = self->config->config.threads;
+    return workers > 0 ? workers : threads > 0 ? threads : (gint)g_get_num_processors();
+}
+
 /* A pool too large for the device is tried at half the size, and so on: the cells that then do not
  * fit say so. */
 gboolean bench_shape_open(Bench *self, const AttnShape *shape, gboolean wide, GError **error)
@@ -189,7 +196,8 @@ gboolean bench_shape_open(Bench *self, const AttnShape *shape, gboolean wide, GE
             return FALSE;
         }
     }
-    self->workers = MAX(self->ops->workers(self->backend), 1);
+    self->workers = workers_of(self);
+    self->result->workers = self->workers;
     permute(self);
     if (self->result->about == NULL)
         describe(self);

@@ -66,6 +66,16 @@ static guint route_index(CalibrationTable *self, const char *name)
     return self->routes->len - 1;
 }
 
+void calibration_table_add(CalibrationTable *self, const CalibrationRow *row, const char *route,
+                           gboolean first)
+{
+    CalibrationRow copy = *row;
+    self->groups += first || self->groups == 0;
+    copy.group = self->groups - 1;
+    copy.route = route_index(self, route);
+    g_array_append_val(self->rows, copy);
+}
+
 static gboolean find_columns(Input *input, char **cell, guint n, guint at[N_COLUMNS],
                              GError **error)
 {
@@ -99,17 +109,14 @@ static gboolean read_row(CalibrationTable *self, Input *input, char **cell,
                            cell[at[C_KERNEL_US]]);
     if (value[C_ROWS] < 1 || value[C_WORKERS] < 1 || value[C_HEAD_DIM] < 1 || value[C_KV_HEADS] < 1)
         return input_error(input, error, "rows, workers, head_dim and kv_heads must be 1 or more");
-    if (self->rows->len == 0 || *last_step != value[C_STEP])
-        self->groups++;
+    const gboolean first = *last_step != value[C_STEP];
     *last_step = value[C_STEP];
     const CalibrationRow row = {
-        .group = self->groups - 1,
         .rows = (guint32)value[C_ROWS],
         .shape = {.q_heads = (int32_t)value[C_Q_HEADS],
                   .kv_heads = (int32_t)value[C_KV_HEADS],
                   .head_dim = (int32_t)value[C_HEAD_DIM]},
         .workers = (gint)value[C_WORKERS],
-        .route = route_index(self, cell[at[C_ROUTE]]),
         .counts = {.launches = (int32_t)value[C_LAUNCHES],
                    .merge_launches = (int32_t)value[C_MERGE_LAUNCHES],
                    .tasks = value[C_TASKS],
@@ -120,7 +127,7 @@ static gboolean read_row(CalibrationTable *self, Input *input, char **cell,
                    .merge_state_bytes = value[C_MERGE_BYTES]},
         .kernel_us = us,
     };
-    g_array_append_val(self->rows, row);
+    calibration_table_add(self, &row, cell[at[C_ROUTE]], first);
     return TRUE;
 }
 

@@ -36,6 +36,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CalibrationTable, calibration_table_free)
  */
 gboolean calibration_table_read(CalibrationTable *self, const char *path, GError **error);
 
+/* Adds a sample; its route and group are set here: a new group where `first`. */
+void calibration_table_add(CalibrationTable *self, const CalibrationRow *row, const char *route,
+                           gboolean first);
+
 void calibration_write_header(OutFile *out);
 void calibration_write_row(OutFile *out, guint64 step, const StepFeatures *features,
                            const Candidate *candidate, double kernel_us);

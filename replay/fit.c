@@ -26,19 +26,21 @@ static double *best_times(const CalibrationTable *table)
     return best;
 }
 
-/* Adds a sample on its relative error, times best/T. */
-static void add_sample(Nnls *nnls, double *terms, int n, const CalibrationRow *r, double best)
+/* Adds a sample on its relative error, times best/T; `given` of its time is explained already. */
+static void add_sample(Nnls *nnls, double *terms, int n, const CalibrationRow *r, double best,
+                       double given)
 {
     const double by = best / (r->kernel_us * r->kernel_us);
     for (int i = 0; i < n; i++)
         terms[i] *= by;
-    nnls_add(nnls, terms, best / r->kernel_us);
+    nnls_add(nnls, terms, (r->kernel_us - given) * by);
 }
 
 /* --- cost: bytes at beta, launches at lambda, a term by route; knee Cmin --- */
 
+/* A byte costs `floor` at least. */
 static double fit_cost_at(const CalibrationTable *table, const double *best, double cmin,
-                          double *ret)
+                          double floor, double *ret)
 {
     const int n = 2 + (int)table->routes->len;
     Nnls nnls;
@@ -51,23 +53,27 @@ static double fit_cost_at(const CalibrationTable *table, const double *best, dou
         double terms[NNLS_MAX] = {MAX(bytes, least) + 2 * (double)c->merge_state_bytes,
                                   c->launches};
         terms[2 + r->route] = 1;
-        add_sample(&nnls, terms, n, r, best[r->group]);
+        add_sample(&nnls, terms, n, r, best[r->group], floor * terms[0]);
     }
-    return nnls_solve(&nnls, ret);
+    const double left = nnls_solve(&nnls, ret);
+    ret[0] += floor;
+    return left;
 }
 
-static void fit_cost(const CalibrationTable *table, const double *best, DeviceProfile *profile)
+static void fit_cost(const CalibrationTable *table, const double *best, double most,
+                     DeviceProfile *profile)
 {
+    const double floor = most > 0 ? 1 / most : 0;
     double x[NNLS_MAX], least = (double)INFINITY, cmin = 1;
     for (int k = 0; k <= 60; k++) { /* 1 .. 4 times the workers */
         const double at = pow(4.0 * profile->workers, k / 60.0);
-        const double left = fit_cost_at(table, best, at, x);
+        const double left = fit_cost_at(table, best, at, floor, x);
         if (left < least) {
             least = left;
             cmin = at;
         }
     }
-    fit_cost_at(table, best, cmin, x);
+    fit_cost_at(table, best, cmin, floor, x);
     profile->cmin = cmin;
     if (x[0] > 0)
         profile->bandwidth = 1 / x[0];
@@ -81,7 +87,8 @@ static void fit_cost(const CalibrationTable *table, const double *best, DevicePr
 /* --- learned: by route; knee r, shared by all --- */
 
 static double fit_learned_at(const CalibrationTable *table, const double *best,
-                             const DeviceProfile *profile, guint route, double ret[MODEL_TERMS])
+                             const DeviceProfile *profile, double floor, guint route,
+                             double ret[MODEL_TERMS])
 {
     Nnls nnls;
     nnls_init(&nnls, MODEL_TERMS);
@@ -91,19 +98,23 @@ static double fit_learned_at(const CalibrationTable *table, const double *best,
             continue;
         double terms[NNLS_MAX];
         model_terms(terms, profile, &r->shape, r->workers, &r->counts);
-        add_sample(&nnls, terms, MODEL_TERMS, r, best[r->group]);
+        add_sample(&nnls, terms, MODEL_TERMS, r, best[r->group], floor * terms[MODEL_STREAM]);
     }
-    return nnls_solve(&nnls, ret);
+    const double left = nnls_solve(&nnls, ret);
+    ret[MODEL_STREAM] += floor;
+    return left;
 }
 
-static void fit_learned(const CalibrationTable *table, const double *best, DeviceProfile *profile)
+static void fit_learned(const CalibrationTable *table, const double *best, double most,
+                        DeviceProfile *profile)
 {
+    const double floor = most > 0 ? profile->bandwidth / most : 0; /* of `stream` */
     double x[MODEL_TERMS], least = (double)INFINITY, chosen = profile->worker_bandwidth;
     for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
         profile->worker_bandwidth = profile->bandwidth / profile->workers * 0.5 * pow(16, k / 60.0);
         double left = 0;
         for (guint i = 0; i < table->routes->len; i++)
-            left += fit_learned_at(table, best, profile, i, x);
+            left += fit_learned_at(table, best, profile, floor, i, x);
         if (left < least) {
             least = left;
             chosen = profile->worker_bandwidth;
@@ -112,7 +123,7 @@ static void fit_learned(const CalibrationTable *table, const double *best, Devic
     profile->worker_bandwidth = chosen;
     profile->has_learned = TRUE;
     for (guint i = 0; i < table->routes->len; i++) {
-        fit_learned_at(table, best, profile, i, x);
+        fit_learned_at(table, best, profile, floor, i, x);
         const LearnedRoute route = {g_strdup(table->routes->pdata[i]),
                                     x[MODEL_FIXED],
                                     x[MODEL_LAUNCH],
@@ -124,7 +135,8 @@ static void fit_learned(const CalibrationTable *table, const double *best, Devic
     }
 }
 
-DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, GError **error)
+DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, double most,
+                           GError **error)
 {
     if (table->groups < 3 || table->routes->len + 2 > NNLS_MAX) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
@@ -140,8 +152,8 @@ DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, GE
     g_free(self->device);
     self->device = g_strdup(device);
     self->workers = row_at(table, 0)->workers;
-    fit_cost(table, best, self);
-    fit_learned(table, best, self);
+    fit_cost(table, best, most, self);
+    fit_learned(table, best, most, self);
     return self;
 }
 

@@ -13,9 +13,12 @@
 
 typedef enum { FIT_COST, FIT_LEARNED } FitModel;
 
-/* Fits both models; everything but the device's name follows from the table. USAGE error when there
- * are too few samples (fewer than 3 steps). */
-DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, GError **error);
+/* Fits both models; everything but the device's name follows from the table. `most` is the rate
+ * that no reading can pass, bytes a microsecond (the measured streaming read; 0 = not known): then
+ * a byte costs at least 1 / most by both models, so that batches larger than any in the table are
+ * not told too cheap. USAGE error when there are too few samples (fewer than 3 steps). */
+DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, double most,
+                           GError **error);
 
 /* Decisions by a model on a table (no hysteresis), against the best measured route of each step. */
 typedef struct FitJudgement {

@@ -36,6 +36,7 @@ void device_profile_free(DeviceProfile *self)
         g_free(g_array_index(self->learned, LearnedRoute, i).route);
     g_array_unref(self->terms);
     g_array_unref(self->learned);
+    g_clear_pointer(&self->measured, json_node_unref);
     g_free(self);
 }
 
@@ -259,6 +260,10 @@ gboolean device_profile_write(const DeviceProfile *self, const char *path, GErro
     json_builder_end_object(b);
     if (self->has_learned)
         write_learned(self, b);
+    if (self->measured != NULL) {
+        json_builder_set_member_name(b, "measured");
+        json_builder_add_value(b, json_node_copy(self->measured));
+    }
     json_builder_end_object(b);
     g_autoptr(JsonNode) root = json_builder_get_root(b);
     g_autofree char *text = json_to_string(root, TRUE);

@@ -4,9 +4,11 @@
  *   {"kvreplay_profile": 1, "device": "...", "workers": 132,
  *    "cost": {"bandwidth_gbps": 4545, "launch_us": 1.4, "cmin": 132, "routes": {"workqueue": 0.5}},
  *    "learned": {"worker_gbps": 100, "routes": {"workqueue": {"fixed_us": .., "launch_us": ..,
- *                "stream": .., "tail": .., "merge": .., "wave_us": ..}}}}
- * GB = 10^9 bytes. `cost` and `learned` may each be absent. Thresholds come from here: nothing in
- * the code knows a card.
+ *                "stream": .., "tail": .., "merge": .., "wave_us": ..}}},
+ *    "measured": {...}}
+ * GB = 10^9 bytes. `cost` and `learned` may each be absent; `measured` is for people: device,
+ * driver, toolkit, commit, date and command, bandwidths, launch and plan costs. Thresholds come
+ * from here: nothing in the code knows a card.
  */
 #ifndef KV_REPLAY_PROFILE_H
 #define KV_REPLAY_PROFILE_H
@@ -35,6 +37,7 @@ typedef struct DeviceProfile {
     gboolean has_learned;
     double worker_bandwidth; /* bytes a microsecond that one worker can read alone */
     GArray *learned;         /* LearnedRoute */
+    JsonNode *measured;      /* what was measured and on what; written as it is, not read; NULL */
 } DeviceProfile;
 
 /* NULL + INPUT error naming the file and what is wrong. */

@@ -104,7 +104,7 @@ static void test_recovers(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(CalibrationTable) table = make_table(300, 0.02, 1),
                                 held_out = make_table(300, 0.02, 2);
-    g_autoptr(DeviceProfile) p = fit_profile(table, "made up", &error);
+    g_autoptr(DeviceProfile) p = fit_profile(table, "made up", 0, &error);
     g_assert_no_error(error);
     g_assert_cmpint(p->workers, ==, 132);
     g_assert_cmpfloat(fabs(p->worker_bandwidth / truth.worker_bandwidth - 1), <, 0.15);
@@ -127,9 +127,56 @@ static void test_recovers(void)
                       r->wave_us >= 0);
     }
     /* The same table gives the same profile. */
-    g_autoptr(DeviceProfile) again = fit_profile(table, "made up", &error);
+    g_autoptr(DeviceProfile) again = fit_profile(table, "made up", 0, &error);
     g_assert_cmpfloat(again->bandwidth, ==, p->bandwidth);
     g_assert_cmpfloat(again->cmin, ==, p->cmin);
+}
+
+/* What both models say of a batch; the smallest and largest over the routes. */
+static void predict_all(const DeviceProfile *p, gint32 rows, gint32 len, double *ret_least,
+                        double *ret_bytes)
+{
+    const AttnShape shape = {32, 8, 128, 16, ATTN_F16, ATTN_HND};
+    g_autofree gint32 *lens = g_new(gint32, rows);
+    for (gint32 r = 0; r < rows; r++)
+        lens[r] = len;
+    *ret_least = (double)INFINITY;
+    for (guint i = 0; i < ATTN_ROUTE_MAX; i++) {
+        const Route route = {.label = (char *)attn_route_name(i)};
+        Candidate candidate = {.route = &route};
+        AttnPlanConfig config;
+        double terms[MODEL_TERMS];
+        attn_plan_config_init(&config, i, 132);
+        attn_plan_count(&candidate.counts, &config, &shape, rows, lens);
+        model_terms(terms, p, &shape, 132, &candidate.counts);
+        const LearnedRoute *learned = device_profile_learned(p, route.label);
+        *ret_least = MIN(*ret_least, model_learned(learned, terms));
+        *ret_least = MIN(*ret_least, model_cost(p, &shape, &candidate.counts));
+        *ret_bytes = (double)candidate.counts.kv_bytes;
+    }
+}
+
+/* A table of small batches alone, in which times hardly grow with bytes: beyond it no route is told
+ * faster than the card reads, and more rows never cost less. */
+static void test_extrapolation(void)
+{
+    g_autoptr(CalibrationTable) table = make_table(60, 0.02, 3);
+    for (guint i = 0; i < table->rows->len; i++) {
+        CalibrationRow *r = &g_array_index(table->rows, CalibrationRow, i);
+        r->kernel_us = 9 + 1e-3 * (double)(r->group % 7) + 0.1 * (double)r->route;
+    }
+    const double most = 4700e3;
+    g_autoptr(DeviceProfile) bound = fit_profile(table, "small", most, NULL);
+    g_autoptr(DeviceProfile) free = fit_profile(table, "small", 0, NULL);
+    double last = 0, least, bytes;
+    for (gint32 rows = 1; rows <= 4096; rows *= 4) {
+        predict_all(bound, rows, 32768, &least, &bytes);
+        g_assert_cmpfloat(least, >=, bytes / most * 0.999999);
+        g_assert_cmpfloat(least, >=, last);
+        last = least;
+    }
+    predict_all(free, 4096, 32768, &least, &bytes); /* what the bound is for */
+    g_assert_cmpfloat(least, <, bytes / most);
 }
 
 static void test_table(void)
@@ -155,7 +202,7 @@ static void test_table(void)
     g_assert_cmpuint(table->rows->len, ==, 19 * 6);
     g_assert_true(calibration_table_read(table, path, &error)); /* a second one is added */
     g_assert_cmpuint(table->groups, ==, 38);
-    g_autoptr(DeviceProfile) p = fit_profile(table, "this one", &error);
+    g_autoptr(DeviceProfile) p = fit_profile(table, "this one", 0, &error);
     g_assert_no_error(error);
     const FitJudgement j = fit_judge(p, table, FIT_LEARNED);
     g_assert_cmpuint(j.steps, ==, 38);
@@ -196,7 +243,7 @@ static void test_bad_tables(void)
     g_clear_error(&error);
     g_assert_true(g_file_set_contents(path, head, -1, NULL));
     g_assert_true(calibration_table_read(table, path, &error));
-    g_assert_null(fit_profile(table, "none", &error));
+    g_assert_null(fit_profile(table, "none", 0, &error));
     g_assert_error(error, KV_ERROR, KV_ERROR_USAGE);
     g_unlink(path);
 }
@@ -206,6 +253,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fit/nnls", test_nnls);
     g_test_add_func("/fit/recovers", test_recovers);
+    g_test_add_func("/fit/extrapolation", test_extrapolation);
     g_test_add_func("/fit/table", test_table);
     g_test_add_func("/fit/bad-tables", test_bad_tables);
     return g_test_run();

@@ -1,0 +1,9 @@
+/* Backend cpu's part of replay/device_rates.h. */
+#ifndef KV_REPLAY_CPU_RATES_H
+#define KV_REPLAY_CPU_RATES_H
+
+#include "replay/backend.h"
+
+gboolean cpu_rates(const BackendConfig *config, DeviceRates *ret, GError **error);
+
+#endif

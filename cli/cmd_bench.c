@@ -19,8 +19,8 @@ static const char examples[] =
     "bench.csv\n"
     "  kvreplay bench --backend cuda --cells full --csv full.csv\n";
 
-static gboolean bench_config(const Scenario *scenario, const char *cells, BenchConfig *ret,
-                             GError **error)
+static gboolean bench_config(const Scenario *scenario, const char *cells, gint64 seed,
+                             BenchConfig *ret, GError **error)
 {
     ReplayConfig replay;
     gboolean ok = scenario_replay_config(scenario, &replay, error);
@@ -28,6 +28,7 @@ static gboolean bench_config(const Scenario *scenario, const char *cells, BenchC
         ret->backend = replay.backend;
         ret->splits = replay.splits;
         ret->config = replay.config;
+        ret->config.seed = (guint64)seed;
         memset(&replay.backend, 0, sizeof replay.backend); /* moved */
         memset(&replay.splits, 0, sizeof replay.splits);
         ret->commit = KVREPLAY_COMMIT;
@@ -69,6 +70,7 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
 {
     g_autofree char *cells = NULL, *csv = NULL, *calibration = NULL;
     gint rounds = 0, seconds = 0;
+    gint64 seed = 1;
     gboolean json = FALSE, quiet = FALSE;
     const GOptionEntry entries[] = {
         {"cells", 0, 0, G_OPTION_ARG_STRING, &cells, "cells to run (default quick)", "CELLS"},
@@ -76,6 +78,8 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
          "rounds a cell; 0 = 15, 9 or 5 by its size, on a CPU 3", "N"},
         {"seconds", 0, 0, G_OPTION_ARG_INT, &seconds,
          "leave out the cells that are not begun after this long; 0 = run all", "N"},
+        {"seed", 0, 0, G_OPTION_ARG_INT64, &seed, "seed of lengths, pages and contents (default 1)",
+         "N"},
         {"csv", 0, 0, G_OPTION_ARG_FILENAME, &csv,
          "one line per cell and route, '-' for standard output", "FILE"},
         {"calibration", 0, 0, G_OPTION_ARG_FILENAME, &calibration,
@@ -107,7 +111,7 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     config.seconds = seconds;
     config.calibration = table;
     g_autoptr(BenchResult) result = NULL;
-    if (bench_config(scenario, cells != NULL ? cells : "quick", &config, error))
+    if (bench_config(scenario, cells != NULL ? cells : "quick", seed, &config, error))
         result = bench_run(&config, out, progress, error);
     bench_config_clear(&config);
     if (result == NULL) {

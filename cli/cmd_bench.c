@@ -10,7 +10,7 @@
 #include "replay/bench.h"
 
 static const char examples[] =
-    "Cells are named sets (quick, full, published) or products:\n"
+    "Cells are named sets (quick, full, published, calibration) or products:\n"
     "  "
     "len=2k,8k,bimodal,uniform,zipf;rows=1,4,32;heads=32:8,8:8;dim=64,128,256;page=16;dtype=fp16\n"
     "\nExamples:\n"
@@ -71,11 +71,13 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     g_autofree char *cells = NULL, *csv = NULL, *calibration = NULL;
     gint rounds = 0, seconds = 0;
     gint64 seed = 1;
-    gboolean json = FALSE, quiet = FALSE;
+    gboolean json = FALSE, quiet = FALSE, kernel_only = FALSE;
     const GOptionEntry entries[] = {
         {"cells", 0, 0, G_OPTION_ARG_STRING, &cells, "cells to run (default quick)", "CELLS"},
         {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds,
-         "rounds a cell; 0 = 15, 9 or 5 by its size, on a CPU 3", "N"},
+         "rounds a cell; 0 = 11, 5 or 3 by its size, on a CPU 3", "N"},
+        {"kernel-only", 0, 0, G_OPTION_ARG_NONE, &kernel_only,
+         "leave out plan, wall and graph times", NULL},
         {"seconds", 0, 0, G_OPTION_ARG_INT, &seconds,
          "leave out the cells that are not begun after this long; 0 = run all", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &seed, "seed of lengths, pages and contents (default 1)",
@@ -109,6 +111,7 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     bench_config_init(&config);
     config.rounds = rounds;
     config.seconds = seconds;
+    config.kernel_only = kernel_only;
     config.calibration = table;
     g_autoptr(BenchResult) result = NULL;
     if (bench_config(scenario, cells != NULL ? cells : "quick", seed, &config, error))

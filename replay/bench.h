@@ -14,8 +14,9 @@
  *   graph       kernel and wall once more with the launches replayed from one captured graph, where
  *               the route's launches stay the same from step to step
  * Block tables are an engine's own and brought there before; no time has them. Times are medians
- * over rounds, microseconds. Rounds, where not given, are 15 up to 1 GB of K and V, 9 up to 8 GB, 5
- * above.
+ * over rounds, microseconds. Rounds, where not given, are 11 up to 1 GB of K and V, after one that
+ * does not count, 5 up to 8 GB, 3 above; there a run of its own to warm the code is left out, and
+ * so are graphs: both are some microseconds of two milliseconds and more.
  *
  * A cell or route that cannot be run is a line with the reason, never silence. The read rate that
  * percentages and the floor (5 us + bytes / read rate) refer to is measured in the same run.
@@ -58,6 +59,7 @@ typedef struct BenchConfig {
     GArray *cells;     /* BenchCell */
     BackendConfig config; /* shape and pool_pages are the cells' */
     gint rounds;          /* 0 = by size, on a CPU 3 */
+    gboolean kernel_only; /* leave out wall, plan and graph times */
     double seconds;       /* cells after this long are left out and say so; 0 = no limit */
     gint64 max_bytes;     /* K and V of a cell; 0 = what the backend says it has, or 1 GiB */
     const char *commit;   /* borrowed; for the CSV; NULL = not known */
@@ -70,7 +72,8 @@ void bench_config_clear(BenchConfig *config);
  * "len=2k,8k,bimodal,ragged:8k;rows=1,4;heads=32:8,8:8;dim=128;page=16;dtype=fp16", keys in any
  * order, each optional (defaults: len=8k, rows=8, heads=32:8, dim=128, page=16, dtype=fp16,
  * layout=hnd); or a set by name: "quick" (12 cells), "full" (the grid of docs/results), "published"
- * (the batches of arXiv 2606.26666: B 1, 4, 8). */
+ * (the batches of arXiv 2606.26666: B 1, 4, 8), "calibration" (other lengths and rows than those,
+ * several shapes: for a profile that is to be judged on the others). */
 gboolean bench_add_cells(BenchConfig *config, const char *text, GError **error);
 /* "bimodal_B8", "8K_B4_G8_d64"; what differs from 32:8 heads, d 128, page 16, fp16 is named. */
 char *bench_cell_name(const BenchCell *cell);

@@ -7,7 +7,8 @@
 #include "replay/calibration.h"
 #include "replay/peer_counts.h"
 
-enum { WARM_ROUNDS = 1 };
+/* From here on code that is not warm is below 0.5 % of a run. */
+#define LARGE ((gint64)8000000000)
 
 static double now_us(void)
 {
@@ -140,21 +141,22 @@ static void time_graph(Bench *self, BenchLane *lane, gint at)
         lane->time[TIME_GRAPH_WALL][at] = e.wall_us - e.tables_us + host_us;
 }
 
-static void time_lane(Bench *self, BenchLane *lane, gint at)
+static void time_lane(Bench *self, BenchLane *lane, gboolean large, gint at)
 {
     Execution e;
     double host_us;
-    /* The first run of four brings the code back into the caches. */
-    if (!run_next(self, lane, RUN_NO_WALL, &e, &host_us) ||
+    /* The first run of several brings the code back into the caches. */
+    if ((!large && !run_next(self, lane, RUN_NO_WALL, &e, &host_us)) ||
         !run_next(self, lane, RUN_NO_WALL, &e, &host_us))
         return;
     lane->time[TIME_KERNEL][at] = e.kernel_us;
-    if (!run_next(self, lane, RUN_NO_KERNEL, &e, &host_us))
+    take_line(lane, &e);
+    if (self->config->kernel_only || !run_next(self, lane, RUN_NO_KERNEL, &e, &host_us))
         return;
     lane->time[TIME_PLAN][at] = MAX(e.plan_us - e.tables_us, 0) + host_us;
     lane->time[TIME_WALL][at] = e.wall_us - e.tables_us + host_us;
-    take_line(lane, &e);
-    time_graph(self, lane, at);
+    if (!large)
+        time_graph(self, lane, at);
 }
 
 /* Where caches are the host's own there is one time, and nothing to warm. */
@@ -170,17 +172,18 @@ static void time_lane_cpu(Bench *self, BenchLane *lane, gint at)
     take_line(lane, &e);
 }
 
-static void time_lanes(Bench *self, gint rounds)
+/* `warm` rounds before the first that counts. */
+static void time_lanes(Bench *self, gint warm, gint rounds, gboolean large)
 {
-    for (gint round = -WARM_ROUNDS; round < rounds; round++)
+    for (gint round = -warm; round < rounds; round++)
         for (guint k = 0; k < self->n; k++) {
-            BenchLane *lane = &self->lane[(k + (guint)(round + WARM_ROUNDS)) % self->n];
+            BenchLane *lane = &self->lane[(k + (guint)(round + warm)) % self->n];
             if (lane->line.note != NULL)
                 continue;
             if (self->ops == &backend_cpu)
                 time_lane_cpu(self, lane, MAX(round, 0));
             else
-                time_lane(self, lane, MAX(round, 0));
+                time_lane(self, lane, large, MAX(round, 0));
         }
 }
 
@@ -190,16 +193,18 @@ static double median_of(double *values, gint n)
     return quantile_linear(values, (gsize)n, 0.5);
 }
 
-static void finish_line(BenchLane *lane, gint rounds)
+static void finish_line(const Bench *self, BenchLane *lane, gint rounds, gboolean large)
 {
     BenchLine *line = &lane->line;
     if (line->note != NULL)
         return;
     line->workers = lane->plan_config.workers;
     line->kernel_us = median_of(lane->time[TIME_KERNEL], rounds);
+    if (self->config->kernel_only)
+        return;
     line->plan_us = median_of(lane->time[TIME_PLAN], rounds);
     line->wall_us = median_of(lane->time[TIME_WALL], rounds);
-    if (!lane->replays)
+    if (!lane->replays || large)
         return;
     line->graph_us = median_of(lane->time[TIME_GRAPH], rounds);
     line->graph_wall_us = median_of(lane->time[TIME_GRAPH_WALL], rounds);
@@ -207,11 +212,11 @@ static void finish_line(BenchLane *lane, gint rounds)
 
 static gint rounds_of(const Bench *self, gint64 bytes)
 {
-    const gint rounds = self->config->rounds > 0      ? self->config->rounds
-                        : self->ops == &backend_cpu   ? 3
-                        : bytes <= 1000000000         ? 15
-                        : bytes <= (gint64)8000000000 ? 9
-                                                      : 5;
+    const gint rounds = self->config->rounds > 0    ? self->config->rounds
+                        : self->ops == &backend_cpu ? 3
+                        : bytes <= 1000000000       ? 11
+                        : bytes <= LARGE            ? 5
+                                                    : 3;
     return MIN(rounds, BENCH_MAX_ROUNDS);
 }
 
@@ -293,12 +298,14 @@ BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
         return ret;
     }
     ret->rounds = rounds_of(self, ret->kv_bytes);
+    const gboolean large = ret->kv_bytes > LARGE;
+    const gint warm = self->ops == &backend_cpu || ret->kv_bytes <= 1000000000 ? 1 : 0;
     cell_open(self, cell);
     plan_for(self, ret->kv_bytes / (4 * (gint64)cell->shape.kv_heads * cell->shape.head_dim));
     bench_check(self);
-    time_lanes(self, ret->rounds);
+    time_lanes(self, self->config->kernel_only ? 0 : warm, ret->rounds, large);
     for (guint i = 0; i < self->n; i++)
-        finish_line(&self->lane[i], ret->rounds);
+        finish_line(self, &self->lane[i], ret->rounds, large);
     if (self->config->calibration != NULL)
         write_calibration(self, ret);
     for (guint i = 0; i < self->n; i++) {

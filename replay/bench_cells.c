@@ -144,7 +144,8 @@ static gboolean parse_grid(Grid *g, const char *text, GError **error)
             continue;
         if (equal == NULL) {
             g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                        "cells: %s: expected key=value[,value...];... or quick, full or published",
+                        "cells: %s: expected key=value[,value...];... or quick, full, published or "
+                        "calibration",
                         setting);
             return FALSE;
         }
@@ -204,10 +205,21 @@ static const char *const full[] = {GRID, GRID ";heads=32:32", GRID ";heads=32:4"
                                    NULL};
 static const char *const published[] = {"len=8k,16k,32k,64k,128k;rows=1", "len=32k,bimodal;rows=4",
                                         "len=bimodal,uniform,zipf;rows=8", NULL};
+#define FEW "len=384,3k,12k,ragged:6k,spike:24k,zipf;rows=1,6,24,96"
+static const char *const calibration[] = {
+    "len=96,384,1k,3k,ragged:384,ragged:1500,ragged:6k,spike:1500,spike:6k;rows=1,3,6,12,24,48,96,"
+    "192",
+    "len=12k,48k,ragged:24k,spike:24k,spike:48k,bimodal,uniform,zipf;rows=1,3,6,12,24,48",
+    FEW ";heads=32:32",
+    FEW ";heads=32:4",
+    FEW ";dim=64",
+    NULL,
+};
 static const struct {
     const char *name;
     const char *const *cells;
-} sets[] = {{"quick", quick}, {"full", full}, {"published", published}};
+} sets[] = {
+    {"quick", quick}, {"full", full}, {"published", published}, {"calibration", calibration}};
 
 gboolean bench_add_cells(BenchConfig *config, const char *text, GError **error)
 {

@@ -159,4 +159,5 @@ void paper_layer_line(LayerStudy *self, const LayerCellFigures *f, guint route,
     g_autofree char *note = note_of(self, f);
     paper_csv_text(csv, note);
     paper_csv_end(csv);
+    fflush(out_file_stream(csv->out)); /* a long study that is killed leaves whole lines */
 }

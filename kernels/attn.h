@@ -85,6 +85,9 @@ typedef struct AttnPartials {
  * exactly. Cost O(len * q_heads * d); ATTN_NO_MEMORY or ATTN_OK. */
 AttnStatus attn_reference_row(const AttnShape *shape, const AttnPool *pool, const AttnBatch *batch,
                               int32_t row, double *ret);
+/* The same for one KV head's group of query heads alone: ret[G][head_dim]. */
+AttnStatus attn_reference_group(const AttnShape *shape, const AttnPool *pool,
+                                const AttnBatch *batch, int32_t row, int32_t kv_head, double *ret);
 
 /* Half-precision helpers, round to nearest even, NaN kept. */
 float attn_f16_to_f32(uint16_t h);

@@ -293,12 +293,15 @@ typedef struct Referring {
     _Atomic int failed;
 } Referring;
 
+/* A row and KV head each: a batch of one long row keeps all threads busy too. */
 static void item_reference(void *context, int64_t i, int thread)
 {
     (void)thread;
     Referring *r = context;
-    double *to = r->ret + i * r->shape->q_heads * r->shape->head_dim;
-    if (attn_reference_row(r->shape, r->pool, r->batch, (int32_t)i, to) != ATTN_OK)
+    const int32_t heads = r->shape->kv_heads;
+    double *to = r->ret + i * attn_group(r->shape) * r->shape->head_dim;
+    if (attn_reference_group(r->shape, r->pool, r->batch, (int32_t)(i / heads),
+                             (int32_t)(i % heads), to) != ATTN_OK)
         r->failed = 1;
 }
 
@@ -306,7 +309,7 @@ AttnStatus attn_cpu_reference(AttnCpu *self, const AttnShape *shape, const AttnP
                               const AttnBatch *batch, double *ret)
 {
     Referring r = {.shape = shape, .pool = pool, .batch = batch, .ret = ret};
-    cpu_pool_run(self->pool, item_reference, &r, batch->rows);
+    cpu_pool_run(self->pool, item_reference, &r, (int64_t)batch->rows * shape->kv_heads);
     return r.failed ? ATTN_NO_MEMORY : ATTN_OK;
 }
 

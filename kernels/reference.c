@@ -83,20 +83,29 @@ CLONES static void reference_group(const AttnShape *s, const AttnPool *pool, con
             ret[g * d + i] /= sum[g];
 }
 
-AttnStatus attn_reference_row(const AttnShape *s, const AttnPool *pool, const AttnBatch *batch,
-                              int32_t row, double *ret)
+AttnStatus attn_reference_group(const AttnShape *s, const AttnPool *pool, const AttnBatch *batch,
+                                int32_t row, int32_t kv_head, double *ret)
 {
     const int32_t len = batch->lens[row], d = s->head_dim, group = attn_group(s);
     if (len == 0) {
-        for (int32_t i = 0; i < s->q_heads * d; i++)
+        for (int32_t i = 0; i < group * d; i++)
             ret[i] = 0;
         return ATTN_OK;
     }
     double *score = malloc(sizeof *score * (size_t)group * (size_t)len);
     if (score == NULL)
         return ATTN_NO_MEMORY;
-    for (int32_t h = 0; h < s->kv_heads; h++)
-        reference_group(s, pool, batch, row, h, score, ret + (int64_t)h * group * d);
+    reference_group(s, pool, batch, row, kv_head, score, ret);
     free(score);
     return ATTN_OK;
+}
+
+AttnStatus attn_reference_row(const AttnShape *s, const AttnPool *pool, const AttnBatch *batch,
+                              int32_t row, double *ret)
+{
+    const int64_t width = attn_group(s) * s->head_dim;
+    AttnStatus status = ATTN_OK;
+    for (int32_t h = 0; h < s->kv_heads && status == ATTN_OK; h++)
+        status = attn_reference_group(s, pool, batch, row, h, ret + h * width);
+    return status;
 }

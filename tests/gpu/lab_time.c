@@ -1,12 +1,17 @@
 /* attn-lab time [--csv FILE] [--cells a,b,..] [--pool GiB] [--tune WxSxC,..] [--sms N] [--routes
  * a,b]
- *               [--commit ID] [--repeats N] [--merge last|owner] [--no-check]
+ *               [--commit ID] [--repeats N] [--merge last|owner] [--no-check] [--skew FILE]
  *
  * Times cells (batch x context x shape): events around one launch behind a spinning kernel, a graph
  * of launches, host planning, and wall time; L2 cold by taking other pages, lengths and tables each
  * time. The floor is measured in the same run: a streaming read of 2 GB gives the rate, and floor =
  * 5 us + bytes / rate; `gather` lines are the kernel's loads without arithmetic. Rows of every cell
  * are checked against the fp64 reference before any is timed.
+ *
+ * --skew: after each cell of unequal rows (bimodal, uniform, zipf; not with NHD or other shapes)
+ * its even twin, NAME_even: as many rows, as many tokens in all, of equal length. The file, and
+ * lines that begin with "skew", have the ratio of the two read rates by route: 1 = skew costs
+ * nothing.
  */
 #include "lab.h"
 
@@ -42,9 +47,11 @@ static const Cell cells[] = {
     {"short256", 256, 1, 300, LLAMA},         {"bimodal_B4", 4, 0, BIMODAL, LLAMA},
     {"bimodal_B8", 8, 0, BIMODAL, LLAMA},     {"bimodal_B16", 16, 0, BIMODAL, LLAMA},
     {"bimodal_B32", 32, 0, BIMODAL, LLAMA},   {"bimodal_B64", 64, 0, BIMODAL, LLAMA},
-    {"uniform_B4", 4, 4096, 32768, LLAMA},    {"uniform_B16", 16, 4096, 32768, LLAMA},
+    {"uniform_B4", 4, 4096, 32768, LLAMA},    {"uniform_B8", 8, 4096, 32768, LLAMA},
+    {"uniform_B16", 16, 4096, 32768, LLAMA},  {"uniform_B32", 32, 4096, 32768, LLAMA},
     {"uniform_B64", 64, 4096, 32768, LLAMA},  {"zipf_B4", 4, 0, ZIPF, LLAMA},
-    {"zipf_B16", 16, 0, ZIPF, LLAMA},         {"zipf_B64", 64, 0, ZIPF, LLAMA},
+    {"zipf_B8", 8, 0, ZIPF, LLAMA},           {"zipf_B16", 16, 0, ZIPF, LLAMA},
+    {"zipf_B32", 32, 0, ZIPF, LLAMA},         {"zipf_B64", 64, 0, ZIPF, LLAMA},
     {"G8_8K_B1", 1, 8192, 8192, G8},          {"G8_2K_B4", 4, 2048, 2048, G8},
     {"G8_2K_B8", 8, 2048, 2048, G8},          {"G8_8K_B8", 8, 8192, 8192, G8},
     {"G8_8K_B32", 32, 8192, 8192, G8},        {"G8_bimodal_B32", 32, 0, BIMODAL, G8},
@@ -59,7 +66,7 @@ typedef struct Lab {
     AttnPool pool; /* memory; strides by shape */
     int64_t bytes;
     double rate; /* bytes/us */
-    FILE *csv;
+    FILE *csv, *skew;
     const char *commit, *cells, *routes, *tune;
     char gpu[320], driver[32], date[32];
     int sms, all_sms, repeats, merge;
@@ -68,6 +75,7 @@ typedef struct Lab {
     cudaStream_t stream;
     cudaEvent_t e0, e1;
     Random random;
+    double took[ATTN_ROUTE_MAX]; /* kernel time of the cell last timed, by route; 0 = not timed */
 } Lab;
 
 static int by_value(const void *a, const void *b)
@@ -146,6 +154,22 @@ static int zipf(Random *r)
     const int rank = 1 + random_below(r, 32);
     const int len = (int)(2048 + 65536 / sqrt((double)rank)) + random_below(r, 1025) - 512;
     return len < 1024 ? 1024 : len;
+}
+
+/* Unequal rows of the default shape: what skew is judged on. */
+static bool has_twin(const Cell *c)
+{
+    return c->min != c->max && c->rows <= 64 && c->q_heads == 32 && c->head_dim == 128;
+}
+
+/* As many tokens in all, as evenly as they go. */
+static void even_lens(int rows, const int *lens, int *even)
+{
+    int64_t all = 0;
+    for (int i = 0; i < rows; i++)
+        all += lens[i];
+    for (int i = 0; i < rows; i++)
+        even[i] = (int)(all / rows + (i < all % rows));
 }
 
 static void cell_lens(const Cell *c, int *lens, Random *r)
@@ -305,6 +329,8 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     if (want != NULL)
         batch_compare(b, want, lab->check ? (b->rows + 3) / 4 : 1, &l.errors);
     l.kernel = time_events(&j);
+    if (tune->warps == 0)
+        lab->took[route] = l.kernel;
     if (plan.counts.launches <= 8)
         l.graph = time_graph(&j);
     time_host(&j, &pc, &l);
@@ -328,14 +354,12 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     attn_cuda_free(cuda);
 }
 
-static void time_cell(Lab *lab, const Cell *c)
+static void time_lens(Lab *lab, const Cell *c, const int *lens)
 {
-    int lens[MAX_ROWS];
     const AttnShape s = {c->q_heads, c->kv_heads, c->head_dim, c->page, c->dtype, c->layout};
     attn_pool_strides(&lab->pool, &s);
     lab->pool.pages = lab->bytes / (2 * lab->pool.page_stride);
-    Random random = {7};
-    cell_lens(c, lens, &random);
+    memset(lab->took, 0, sizeof lab->took);
     int64_t pages = 0;
     for (int r = 0; r < c->rows; r++)
         pages += (lens[r] + c->page - 1) / c->page;
@@ -371,6 +395,46 @@ static void time_cell(Lab *lab, const Cell *c)
     free(want);
     batch_free(b);
     batch_free(lab->tiny);
+}
+
+/* Equal bytes: the ratio of read rates is that of times. */
+static void write_skew(Lab *lab, const Cell *c, double bytes, const double *took)
+{
+    for (int r = 0; r < ATTN_ROUTE_MAX; r++) {
+        if (took[r] <= 0 || lab->took[r] <= 0)
+            continue;
+        printf("skew %-12s %-15s %8.1f MB %7.1f us, even %7.1f us: %.3f of its rate\n", c->name,
+               attn_route_name(r), bytes * 1e-6, took[r], lab->took[r], lab->took[r] / took[r]);
+        if (lab->skew != NULL)
+            fprintf(lab->skew, "%s,%s,%d.%d,%s,%s,%s,%s,%d,%.0f,%.2f,%.1f,%.2f,%.1f,%.4f,%d\n",
+                    lab->gpu, lab->driver, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10,
+                    lab->commit, lab->date, c->name, attn_route_name(r), c->rows, bytes, took[r],
+                    1e-3 * bytes / took[r], lab->took[r], 1e-3 * bytes / lab->took[r],
+                    lab->took[r] / took[r], lab->repeats);
+    }
+    if (lab->skew != NULL)
+        fflush(lab->skew);
+}
+
+static void time_cell(Lab *lab, const Cell *c)
+{
+    int lens[MAX_ROWS], even[MAX_ROWS];
+    double took[ATTN_ROUTE_MAX], bytes = 0;
+    char name[64];
+    Random random = {7};
+    cell_lens(c, lens, &random);
+    time_lens(lab, c, lens);
+    if (lab->skew == NULL || !has_twin(c))
+        return;
+    memcpy(took, lab->took, sizeof took);
+    even_lens(c->rows, lens, even);
+    Cell twin = *c;
+    snprintf(name, sizeof name, "%s_even", c->name);
+    twin.name = name;
+    time_lens(lab, &twin, even);
+    for (int i = 0; i < c->rows; i++)
+        bytes += 4.0 * lens[i] * c->kv_heads * c->head_dim;
+    write_skew(lab, c, bytes, took);
 }
 
 static void lab_open(Lab *lab, double gib, const char *csv)
@@ -411,7 +475,7 @@ static void lab_open(Lab *lab, double gib, const char *csv)
 int lab_time(int argc, char **argv)
 {
     Lab lab = {.commit = "unknown", .repeats = 31, .check = true, .random = {3}};
-    const char *csv = NULL;
+    const char *csv = NULL, *skew = NULL;
     double gib = 32;
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : "", *a = argv[i];
@@ -421,6 +485,8 @@ int lab_time(int argc, char **argv)
         }
         if (strcmp(a, "--csv") == 0)
             csv = next;
+        else if (strcmp(a, "--skew") == 0)
+            skew = next;
         else if (strcmp(a, "--cells") == 0)
             lab.cells = next;
         else if (strcmp(a, "--routes") == 0)
@@ -444,11 +510,18 @@ int lab_time(int argc, char **argv)
         i++;
     }
     lab_open(&lab, gib, csv);
+    if (skew != NULL && (lab.skew = fopen(skew, "w")) == NULL)
+        lab_fail(__FILE__, __LINE__, skew);
+    if (lab.skew != NULL)
+        fprintf(lab.skew, "gpu,driver,toolkit,commit,date,cell,route,rows,kv_bytes,kernel_us,"
+                          "gb_per_s,even_kernel_us,even_gb_per_s,rate_to_even,repeats\n");
     measure_floor(&lab);
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
         if (listed(lab.cells, cells[i].name))
             time_cell(&lab, &cells[i]);
     if (lab.csv != NULL)
         fclose(lab.csv);
+    if (lab.skew != NULL)
+        fclose(lab.skew);
     return 0;
 }

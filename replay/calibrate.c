@@ -146,6 +146,7 @@ static gboolean run_grid(Run *self, OutFile *table, Progress *progress, GError *
     bench.max_bytes = self->config->quick ? (gint64)3 << 30 : 0;
     bench.commit = self->config->commit;
     bench.calibration = table;
+    bench.kernel_only = TRUE;
     if (add_cells(self, &bench, error) && add_routes(&bench, choice, error))
         self->bench = bench_run(&bench, NULL, progress, error);
     bench.backend.info = NULL;

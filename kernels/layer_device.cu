@@ -208,7 +208,7 @@ __device__ uint64_t ranked(float x, uint32_t index)
 
 __device__ float gumbel_noise(uint64_t bits)
 {
-    const float u = ((float)(uint32_t)(bits >> 40) + 0.5f) * 0x1p-24f;
+    const float u = ((float)(uint32_t)(bits >> 41) + 0.5f) * 0x1p-23f; /* never 0 or 1 */
     return -logf(-logf(u));
 }
 

@@ -387,7 +387,7 @@ static double noisy(const Check *c, gint32 row, gint32 index, gint32 vocabulary)
         return x;
     const uint64_t bits =
         layer_noise_bits(self->config.seed, row, cuda_table_host_lens(self->table)[row], index);
-    return x - log(-log(((double)(bits >> 40) + 0.5) * 0x1p-24));
+    return x - log(-log(((double)(bits >> 41) + 0.5) * 0x1p-23));
 }
 
 /* A token that is as good as the best one to within fp32 rounding is right. */

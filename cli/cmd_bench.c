@@ -7,7 +7,7 @@
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "cli/version.h"
-#include "replay/bench.h"
+#include "replay/bench_judge.h"
 
 static const char examples[] =
     "Cells are named sets (quick, full, published, calibration) or products:\n"
@@ -17,7 +17,8 @@ static const char examples[] =
     "  kvreplay bench\n"
     "  kvreplay bench --cells 'len=8k,bimodal;rows=4,8' --routes workqueue,persistent --csv "
     "bench.csv\n"
-    "  kvreplay bench --backend cuda --cells full --csv full.csv\n";
+    "  kvreplay bench --backend cuda --cells full --csv full.csv\n"
+    "  kvreplay bench --judge full.csv --profile profile.json --csv judged.csv\n";
 
 static gboolean bench_config(const Scenario *scenario, const char *cells, gint64 seed,
                              BenchConfig *ret, GError **error)
@@ -41,6 +42,35 @@ static gboolean bench_config(const Scenario *scenario, const char *cells, gint64
     }
     replay_config_clear(&replay);
     return ok;
+}
+
+/* --judge: nothing is run. */
+static gboolean bench_judge(const Scenario *scenario, const char *path, const char *csv,
+                            GError **error)
+{
+    ReplayConfig replay;
+    g_autoptr(DeviceProfile) profile = NULL;
+    g_autoptr(BenchJudge) judge = bench_judge_read(path, error);
+    if (judge == NULL || !scenario_replay_config(scenario, &replay, error))
+        return FALSE;
+    const gboolean given = replay.profile != NULL && replay.profile[0] != '\0';
+    profile = given ? device_profile_read(replay.profile, error) : NULL;
+    replay_config_clear(&replay);
+    if (given && (profile == NULL || !bench_judge_decide(judge, profile, error)))
+        return FALSE;
+    if (csv != NULL) {
+        g_autoptr(OutFile) out = out_file_new(csv, error);
+        if (out == NULL || !bench_judge_csv(judge, out, error) || !out_file_commit(out, error))
+            return FALSE;
+    }
+    g_autoptr(GString) text = g_string_new(NULL);
+    bench_judge_asked(judge, text);
+    g_string_append_c(text, '\n');
+    bench_judge_cells(judge, text);
+    g_string_append_c(text, '\n');
+    bench_judge_peers(judge, given ? JUDGE_LEARNED : JUDGE_BEST, text);
+    fputs(text->str, stdout);
+    return out_stdout_check(error);
 }
 
 static gboolean bench_show(const BenchResult *result, gboolean json, gboolean table, GError **error)
@@ -68,7 +98,7 @@ static gboolean bench_show(const BenchResult *result, gboolean json, gboolean ta
 
 gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
 {
-    g_autofree char *cells = NULL, *csv = NULL, *calibration = NULL;
+    g_autofree char *cells = NULL, *csv = NULL, *calibration = NULL, *judge = NULL;
     gint rounds = 0, seconds = 0;
     gint64 seed = 1;
     gboolean json = FALSE, quiet = FALSE, kernel_only = FALSE;
@@ -86,6 +116,9 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
          "one line per cell and route, '-' for standard output", "FILE"},
         {"calibration", 0, 0, G_OPTION_ARG_FILENAME, &calibration,
          "write a table of the cells for calibrate --fit", "FILE"},
+        {"judge", 0, 0, G_OPTION_ARG_FILENAME, &judge,
+         "run nothing: what the policies would have taken in the cells of this CSV, by --profile",
+         "FILE"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &json, "print one JSON object", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -102,6 +135,8 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
                                               : "--json and --csv - both want standard output");
         return FALSE;
     }
+    if (judge != NULL)
+        return bench_judge(scenario, judge, csv, error);
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     g_autoptr(OutFile) out = NULL, table = NULL;
     if ((csv != NULL && (out = out_file_new(csv, error)) == NULL) ||

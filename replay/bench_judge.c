@@ -1,0 +1,88 @@
+#include "replay/bench_judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "replay/model.h"
+#include "replay/peer_counts.h"
+
+const char *const judge_pick_names[] = {"best of ours", "cost", "learned"};
+
+/* Counters of one route in the cell, as a run would have given them to a policy. */
+static gboolean count(const BenchJudge *self, const JudgeCell *cell, const JudgeLine *line,
+                      const gint32 *lens, AttnCounts *ret, GError **error)
+{
+    const AttnShape *shape = &cell->cell.shape;
+    const gint32 rows = cell->cell.rows;
+    if (line->route.ops->kind == ROUTE_PEER) {
+        peer_counts(ret, &line->route, shape, self->workers, rows, lens);
+        return TRUE;
+    }
+    PluginChoice splits = {0};
+    AttnPlanConfig config;
+    if (!plugin_choice_parse(&splits, "splits", split_rules, "balanced", error))
+        return FALSE;
+    route_plan_config(&config, &line->route, &splits, shape,
+                      line->workers > 0 ? line->workers : self->workers);
+    plugin_choice_clear(&splits);
+    if (attn_plan_count(ret, &config, shape, rows, lens) == ATTN_OK)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "planning: %s", attn_strerror(ATTN_NO_MEMORY));
+    return FALSE;
+}
+
+static double expect(const DeviceProfile *profile, const AttnShape *shape, gint workers,
+                     const Route *route, const AttnCounts *counts, JudgePick model)
+{
+    g_autofree char *setting = route_setting(route);
+    if (model == JUDGE_COST)
+        return model_cost(profile, shape, counts) + device_profile_term(profile, setting);
+    const LearnedRoute *learned = device_profile_learned(profile, setting);
+    if (learned == NULL)
+        return (double)INFINITY;
+    double terms[MODEL_TERMS];
+    model_terms(terms, profile, shape, workers, counts);
+    return model_learned(learned, terms);
+}
+
+static gboolean decide(const BenchJudge *self, JudgeCell *cell, const DeviceProfile *profile,
+                       const gint32 *lens, GError **error)
+{
+    double ours[JUDGE_PICKS], all[JUDGE_PICKS];
+    for (guint p = 0; p < JUDGE_PICKS; p++)
+        ours[p] = all[p] = (double)INFINITY;
+    for (gint i = 0; i < (gint)cell->lines->len; i++) {
+        const JudgeLine *line = &g_array_index(cell->lines, JudgeLine, i);
+        AttnCounts counts;
+        if (line->kernel_us <= 0)
+            continue;
+        if (!count(self, cell, line, lens, &counts, error))
+            return FALSE;
+        for (JudgePick p = JUDGE_COST; p < JUDGE_PICKS; p++) {
+            const double us =
+                expect(profile, &cell->cell.shape, self->workers, &line->route, &counts, p);
+            if (line->route.ops->kind == ROUTE_BUILTIN && us < ours[p]) {
+                ours[p] = us;
+                cell->pick[p] = i;
+            }
+            if (us < all[p]) {
+                all[p] = us;
+                cell->pick_with_peers[p] = i;
+            }
+        }
+    }
+    return TRUE;
+}
+
+gboolean bench_judge_decide(BenchJudge *self, const DeviceProfile *profile, GError **error)
+{
+    for (guint i = 0; i < self->cells->len; i++) {
+        JudgeCell *cell = self->cells->pdata[i];
+        g_autofree gint32 *lens = g_new(gint32, cell->cell.rows);
+        bench_cell_lens(&cell->cell, cell->seed, lens);
+        if (!decide(self, cell, profile, lens, error))
+            return FALSE;
+    }
+    return TRUE;
+}

@@ -46,7 +46,7 @@ static gboolean bench_config(const Scenario *scenario, const char *cells, gint64
 
 /* --judge: nothing is run. */
 static gboolean bench_judge(const Scenario *scenario, const char *path, const char *csv,
-                            GError **error)
+                            const char *calibration, GError **error)
 {
     ReplayConfig replay;
     g_autoptr(DeviceProfile) profile = NULL;
@@ -58,6 +58,12 @@ static gboolean bench_judge(const Scenario *scenario, const char *path, const ch
     replay_config_clear(&replay);
     if (given && (profile == NULL || !bench_judge_decide(judge, profile, error)))
         return FALSE;
+    if (calibration != NULL) {
+        g_autoptr(OutFile) table = out_file_new(calibration, error);
+        if (table == NULL || !bench_judge_calibration(judge, table, error) ||
+            !out_file_commit(table, error))
+            return FALSE;
+    }
     if (csv != NULL) {
         g_autoptr(OutFile) out = out_file_new(csv, error);
         if (out == NULL || !bench_judge_csv(judge, out, error) || !out_file_commit(out, error))
@@ -136,7 +142,7 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
         return FALSE;
     }
     if (judge != NULL)
-        return bench_judge(scenario, judge, csv, error);
+        return bench_judge(scenario, judge, csv, calibration, error);
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     g_autoptr(OutFile) out = NULL, table = NULL;
     if ((csv != NULL && (out = out_file_new(csv, error)) == NULL) ||

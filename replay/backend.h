@@ -108,6 +108,9 @@ typedef struct BackendOps {
     /* Streaming read rate measured now, bytes a microsecond; NULL = cannot tell. A second or less.
      */
     double (*read_rate)(Backend *self);
+    /* Wall time of launching and awaiting a kernel that does nothing, the least of what this
+     * machine offers; microseconds; NULL = cannot tell. */
+    double (*empty_wall)(Backend *self);
     /* Bandwidths and launch costs of config->device, without a backend; NULL = none to measure. */
     gboolean (*rates)(const BackendConfig *config, DeviceRates *ret, GError **error);
     /* NULL when the route can be run; else the reason (static or owned by the backend). */

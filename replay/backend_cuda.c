@@ -347,30 +347,80 @@ static gint backend_cuda_route_workers(Backend *base, const Route *route, gint64
                                  tokens > 0 ? tokens : G_MAXINT32);
 }
 
-/* A streaming read of up to 2 GB of the pool, the median of seven, less the fixed part of a short
- * one. */
+/* Event time of one streaming read; negative on failure. */
+static double read_once(CudaBackend *self, const void *from, gint64 bytes)
+{
+    AttnCudaError e;
+    float ms = -1;
+    if (attn_device_spin(30000, self->stream, &e) != ATTN_OK ||
+        cudaEventRecord(self->begin, self->stream) != cudaSuccess ||
+        attn_device_read(from, bytes, self->flush, self->device.multiProcessorCount, self->stream,
+                         &e) != ATTN_OK ||
+        cudaEventRecord(self->end, self->stream) != cudaSuccess ||
+        cudaStreamSynchronize(self->stream) != cudaSuccess ||
+        cudaEventElapsedTime(&ms, self->begin, self->end) != cudaSuccess)
+        return -1;
+    return 1e3 * (double)ms;
+}
+
+/* A streaming read of up to 2 GB, the median of seven, less the fixed part of a short one: of the
+ * pool, or, where that is smaller and there is room, of memory taken for it. */
 static double backend_cuda_read_rate(Backend *base)
 {
     CudaBackend *self = (CudaBackend *)base;
-    const gint64 bytes = attn_pool_bytes(&self->config.shape, MAX(self->config.pool_pages, 1));
-    const gint64 most = MIN(bytes, (gint64)2 << 30) / 16 * 16;
+    const gint64 want = (gint64)2 << 30;
+    const gint64 have = attn_pool_bytes(&self->config.shape, MAX(self->config.pool_pages, 1));
+    void *more = NULL;
+    if (have < want && self->memory_free > 4 * want &&
+        (cudaMalloc(&more, (size_t)want) != cudaSuccess ||
+         cudaMemset(more, 0x5a, (size_t)want) != cudaSuccess))
+        cudaGetLastError();
+    const gint64 bytes = more != NULL ? want : MIN(have, want) / 16 * 16;
     double us[7];
-    make_current(self);
     for (guint i = 0; i < G_N_ELEMENTS(us); i++) {
-        float ms = 0;
-        AttnCudaError e;
-        if (attn_device_spin(30000, self->stream, &e) != ATTN_OK ||
-            cudaEventRecord(self->begin, self->stream) != cudaSuccess ||
-            attn_device_read(i % 2 ? self->pool[0].v : self->pool[0].k, most, self->flush,
-                             self->device.multiProcessorCount, self->stream, &e) != ATTN_OK ||
-            cudaEventRecord(self->end, self->stream) != cudaSuccess ||
-            cudaStreamSynchronize(self->stream) != cudaSuccess ||
-            cudaEventElapsedTime(&ms, self->begin, self->end) != cudaSuccess)
-            return 0;
-        us[i] = 1e3 * (double)ms;
+        us[i] = read_once(self,
+                          more != NULL ? more
+                          : i % 2      ? self->pool[0].v
+                                       : self->pool[0].k,
+                          bytes);
+        if (us[i] < 0)
+            break;
     }
+    cudaFree(more);
     sort_doubles(us, G_N_ELEMENTS(us));
-    return (double)most / MAX(us[G_N_ELEMENTS(us) / 2] - 5, 1);
+    return us[0] < 0 ? 0 : (double)bytes / MAX(us[G_N_ELEMENTS(us) / 2] - 5, 1);
+}
+
+static double backend_cuda_empty_wall(Backend *base)
+{
+    CudaBackend *self = (CudaBackend *)base;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    AttnCudaError e;
+    double us[33] = {-1};
+    if (cudaStreamBeginCapture(self->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
+        return 0;
+    const gboolean queued = attn_device_empty(self->stream, &e) == ATTN_OK;
+    if (cudaStreamEndCapture(self->stream, &graph) == cudaSuccess && queued &&
+        cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess)
+        for (guint i = 0; i < G_N_ELEMENTS(us); i++) {
+            const double from = now_us();
+            if (cudaGraphLaunch(exec, self->stream) != cudaSuccess ||
+                cudaStreamSynchronize(self->stream) != cudaSuccess) {
+                us[0] = -1;
+                break;
+            }
+            us[i] = now_us() - from;
+        }
+    if (exec != NULL)
+        cudaGraphExecDestroy(exec);
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    cudaGetLastError();
+    if (us[0] < 0)
+        return 0;
+    sort_doubles(us, G_N_ELEMENTS(us));
+    return us[G_N_ELEMENTS(us) / 2];
 }
 
 static const char *backend_cuda_refuses(Backend *base, const Route *route)
@@ -862,6 +912,7 @@ const BackendOps backend_cuda = {
     .route_workers = backend_cuda_route_workers,
     .plans_persistent = TRUE,
     .read_rate = backend_cuda_read_rate,
+    .empty_wall = backend_cuda_empty_wall,
     .rates = cuda_rates,
     .refuses = backend_cuda_refuses,
     .begin_step = backend_cuda_begin_step,

@@ -111,6 +111,7 @@ typedef struct BenchResult {
     JsonNode *about; /* what the backend says of itself */
     const char *commit;
     double read_rate; /* bytes a microsecond, measured; 0 = not known */
+    double empty_us;  /* wall time of a kernel that does nothing, in a graph; 0 = not known */
     gint workers;     /* that plans are made for, where a route has none of its own */
     guint64 seed;
     gboolean wrong;   /* a route failed its check */

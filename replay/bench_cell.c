@@ -172,10 +172,31 @@ static void time_lane_cpu(Bench *self, BenchLane *lane, gint at)
     take_line(lane, &e);
 }
 
+static guint common_divisor(guint a, guint b)
+{
+    while (b != 0) {
+        const guint rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A round's runs and the sets must have no divisor in common: else every lane would meet the same
+ * pages in each round. */
+static void shift_sets(Bench *self, guint runs)
+{
+    while (common_divisor(runs, self->sets) > 1) {
+        runs++;
+        self->turn++;
+    }
+}
+
 /* `warm` rounds before the first that counts. */
 static void time_lanes(Bench *self, gint warm, gint rounds, gboolean large)
 {
-    for (gint round = -warm; round < rounds; round++)
+    for (gint round = -warm; round < rounds; round++) {
+        const guint from = self->turn;
         for (guint k = 0; k < self->n; k++) {
             BenchLane *lane = &self->lane[(k + (guint)(round + warm)) % self->n];
             if (lane->line.note != NULL)
@@ -185,6 +206,8 @@ static void time_lanes(Bench *self, gint warm, gint rounds, gboolean large)
             else
                 time_lane(self, lane, large, MAX(round, 0));
         }
+        shift_sets(self, self->turn - from);
+    }
 }
 
 static double median_of(double *values, gint n)
@@ -283,7 +306,7 @@ static void write_calibration(Bench *self, const BenchCellResult *cell)
         else
             candidate.counts = lane->plan.counts;
         calibration_write_row(self->config->calibration, self->result->cells->len, &step,
-                              &candidate, lane->line.kernel_us);
+                              &candidate, lane->line.kernel_us, bench_line_wall(&lane->line));
     }
 }
 

@@ -8,7 +8,7 @@ void bench_csv_header(OutFile *csv)
           "head_dim,page_size,dtype,layout,kv_bytes,floor_us,kernel_us,graph_us,plan_us,wall_us,"
           "graph_wall_us,gb_per_s,percent_of_read_rate,vs_best_peer,launches,workers,"
           "merge_state_bytes,upload_bytes,checked_rows,max_abs_err,mean_abs_err,rows_diff,"
-          "flashinfer_diff,repeats,note\n",
+          "flashinfer_diff,empty_us,repeats,note\n",
           out_file_stream(csv));
 }
 
@@ -135,6 +135,7 @@ static void line_columns(FILE *f, const BenchResult *result, const BenchCellResu
     small(f, line->mean_abs_err);
     small(f, line->rows_diff);
     small(f, line->flashinfer_diff);
+    number(f, result->empty_us > 0 ? result->empty_us : -1, 2);
     number(f, cell->rounds, 0);
     if (timed)
         fputc(',', f);
@@ -149,7 +150,7 @@ gboolean bench_csv_cell(OutFile *csv, const BenchResult *result, const BenchCell
     FILE *f = out_file_stream(csv);
     if (cell->note != NULL) {
         cell_columns(f, result, cell, "");
-        fputs(",,,,,,,,,,,,,,,,,,,", f);
+        fputs(",,,,,,,,,,,,,,,,,,,,", f);
         quoted(f, cell->note);
         fputc('\n', f);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "replay/calibration.h"
 #include "replay/model.h"
 #include "replay/peer_counts.h"
 
@@ -33,25 +34,33 @@ static gboolean count(const BenchJudge *self, const JudgeCell *cell, const Judge
 }
 
 static double expect(const DeviceProfile *profile, const AttnShape *shape, gint workers,
-                     const Route *route, const AttnCounts *counts, JudgePick model)
+                     const Route *route, const AttnCounts *counts, JudgePick model,
+                     double *ret_wall)
 {
     g_autofree char *setting = route_setting(route);
-    if (model == JUDGE_COST)
-        return model_cost(profile, shape, counts) + device_profile_term(profile, setting);
+    if (model == JUDGE_COST) {
+        if (route->ops->kind == ROUTE_PEER && !device_profile_has_term(profile, setting))
+            return *ret_wall = (double)INFINITY;
+        return *ret_wall =
+                   model_cost(profile, shape, counts) + device_profile_term(profile, setting);
+    }
+    *ret_wall = (double)INFINITY;
     const LearnedRoute *learned = device_profile_learned(profile, setting);
     if (learned == NULL)
         return (double)INFINITY;
     double terms[MODEL_TERMS];
     model_terms(terms, profile, shape, workers, counts);
-    return model_learned(learned, terms);
+    const double us = model_learned(learned, terms);
+    *ret_wall = us + model_host(learned, counts);
+    return us;
 }
 
 static gboolean decide(const BenchJudge *self, JudgeCell *cell, const DeviceProfile *profile,
                        const gint32 *lens, GError **error)
 {
-    double ours[JUDGE_PICKS], all[JUDGE_PICKS];
+    double ours[JUDGE_PICKS], all[JUDGE_PICKS], walls[JUDGE_PICKS];
     for (guint p = 0; p < JUDGE_PICKS; p++)
-        ours[p] = all[p] = (double)INFINITY;
+        ours[p] = all[p] = walls[p] = (double)INFINITY;
     for (gint i = 0; i < (gint)cell->lines->len; i++) {
         const JudgeLine *line = &g_array_index(cell->lines, JudgeLine, i);
         AttnCounts counts;
@@ -60,11 +69,17 @@ static gboolean decide(const BenchJudge *self, JudgeCell *cell, const DeviceProf
         if (!count(self, cell, line, lens, &counts, error))
             return FALSE;
         for (JudgePick p = JUDGE_COST; p < JUDGE_PICKS; p++) {
+            double wall;
+            const gboolean builtin = line->route.ops->kind == ROUTE_BUILTIN;
             const double us =
-                expect(profile, &cell->cell.shape, self->workers, &line->route, &counts, p);
-            if (line->route.ops->kind == ROUTE_BUILTIN && us < ours[p]) {
+                expect(profile, &cell->cell.shape, self->workers, &line->route, &counts, p, &wall);
+            if (builtin && us < ours[p]) {
                 ours[p] = us;
                 cell->pick[p] = i;
+            }
+            if (builtin && wall < walls[p]) {
+                walls[p] = wall;
+                cell->pick_wall[p] = i;
             }
             if (us < all[p]) {
                 all[p] = us;
@@ -85,4 +100,38 @@ gboolean bench_judge_decide(BenchJudge *self, const DeviceProfile *profile, GErr
             return FALSE;
     }
     return TRUE;
+}
+
+static gboolean write_cell(const BenchJudge *self, guint64 step, const JudgeCell *cell,
+                           OutFile *table, GError **error)
+{
+    g_autofree gint32 *lens = g_new(gint32, cell->cell.rows);
+    StepFeatures features = {.shape = cell->cell.shape,
+                             .workers = self->workers,
+                             .rows = (guint32)cell->cell.rows,
+                             .lens = lens};
+    bench_cell_lens(&cell->cell, cell->seed, lens);
+    for (gint32 r = 0; r < cell->cell.rows; r++) {
+        features.max_length = MAX(features.max_length, (guint32)lens[r]);
+        features.sum_length += (guint64)lens[r];
+    }
+    for (guint i = 0; i < cell->lines->len; i++) {
+        const JudgeLine *line = &g_array_index(cell->lines, JudgeLine, i);
+        Candidate candidate = {.route = &line->route};
+        if (line->kernel_us <= 0)
+            continue;
+        if (!count(self, cell, line, lens, &candidate.counts, error))
+            return FALSE;
+        calibration_write_row(table, step, &features, &candidate, line->kernel_us, line->wall_us);
+    }
+    return TRUE;
+}
+
+gboolean bench_judge_calibration(const BenchJudge *self, OutFile *table, GError **error)
+{
+    calibration_write_header(table);
+    for (guint i = 0; i < self->cells->len; i++)
+        if (!write_cell(self, i, self->cells->pdata[i], table, error))
+            return FALSE;
+    return out_file_ok(table, error);
 }

@@ -4,7 +4,8 @@
  * In each cell a policy chooses among the built-in routes that were timed there (and once more with
  * the peers allowed as routes), by a model of the profile, from counters that follow from the
  * lengths alone; the lengths are drawn again from the cell's seed. Choices are single: no
- * hysteresis. The profile should be fitted on other cells than these (bench --cells calibration).
+ * hysteresis. For wall times `learned` has the objective wall. The profile should be fitted on
+ * other cells than these (bench --cells calibration).
  *
  * A route's kernel time is the shorter with and without a graph, and so is its wall time. A peer's
  * default is what its users get: no fixed split, no other processor count; planned for graphs or
@@ -40,7 +41,8 @@ typedef struct JudgeCell {
     GArray *lines;             /* JudgeLine */
     /* Indices into lines, -1 = none. */
     gint best_peer, best_default, best_tc, best_wall_peer;
-    gint pick[JUDGE_PICKS], pick_with_peers[JUDGE_PICKS], pick_wall; /* of ours, the least wall */
+    gint pick[JUDGE_PICKS], pick_with_peers[JUDGE_PICKS];
+    gint pick_wall[JUDGE_PICKS]; /* of ours, by wall time; `cost` knows none: as by kernel time */
 } JudgeCell;
 
 typedef struct BenchJudge {
@@ -55,6 +57,8 @@ void bench_judge_free(BenchJudge *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BenchJudge, bench_judge_free)
 /* Fills the picks of `cost` and `learned`. MACHINE when there is no memory. */
 gboolean bench_judge_decide(BenchJudge *self, const DeviceProfile *profile, GError **error);
+/* The cells as a calibration table, as the bench itself would have written it. */
+gboolean bench_judge_calibration(const BenchJudge *self, OutFile *table, GError **error);
 
 /* What was asked of the policies, a line each: geometric mean and least ratio, and what the floor
  * allows. Markdown. All shapes together, then shape by shape. */

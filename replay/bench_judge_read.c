@@ -224,15 +224,14 @@ static void keep_less(const JudgeCell *cell, gint i, gboolean wall, gint *best)
 static void find_fastest(JudgeCell *cell)
 {
     cell->best_peer = cell->best_default = cell->best_tc = cell->best_wall_peer = -1;
-    cell->pick_wall = -1;
     for (guint p = 0; p < JUDGE_PICKS; p++)
-        cell->pick[p] = cell->pick_with_peers[p] = -1;
+        cell->pick[p] = cell->pick_with_peers[p] = cell->pick_wall[p] = -1;
     for (gint i = 0; i < (gint)cell->lines->len; i++) {
         const JudgeLine *line = &g_array_index(cell->lines, JudgeLine, i);
         keep_less(cell, i, FALSE, &cell->pick_with_peers[JUDGE_BEST]);
         if (line->route.ops->kind == ROUTE_BUILTIN) {
             keep_less(cell, i, FALSE, &cell->pick[JUDGE_BEST]);
-            keep_less(cell, i, TRUE, &cell->pick_wall);
+            keep_less(cell, i, TRUE, &cell->pick_wall[JUDGE_BEST]);
             continue;
         }
         keep_less(cell, i, FALSE, &cell->best_peer);

@@ -51,13 +51,13 @@ static const JudgeLine *theirs(const JudgeCell *cell, Against against)
     return NULL;
 }
 
-/* Their time over ours; 0 where one is missing. The best of ours in wall time is another route than
- * in kernel time; a policy's is the route that it took. */
+/* Their time over ours; 0 where one is missing. In wall time the best of ours, and what `learned`
+ * takes for it, is another route than in kernel time. */
 static double ratio(const JudgeCell *cell, Against against, JudgePick pick)
 {
     const JudgeLine *a = theirs(cell, against), *b;
-    if (against == OF_WALL && pick == JUDGE_BEST)
-        b = line_at(cell, cell->pick_wall);
+    if (against == OF_WALL)
+        b = line_at(cell, cell->pick_wall[pick]);
     else
         b = line_at(cell, against == OF_ALL ? cell->pick_with_peers[pick] : cell->pick[pick]);
     if (a == NULL || b == NULL)
@@ -191,10 +191,13 @@ static void cell_line(const JudgeCell *cell, GString *out)
     put_ratio(out, ratio(cell, OF_BEST, JUDGE_LEARNED));
     put_ratio(out, ratio(cell, OF_DEFAULT, JUDGE_LEARNED));
     put_ratio(out, ratio(cell, OF_ALL, JUDGE_LEARNED));
-    const JudgeLine *ours = line_at(cell, cell->pick_wall),
+    const JudgeLine *ours = line_at(cell, cell->pick_wall[JUDGE_LEARNED]),
                     *peer = line_at(cell, cell->best_wall_peer);
+    if (ours == NULL)
+        ours = line_at(cell, cell->pick_wall[JUDGE_BEST]);
     if (ours != NULL && peer != NULL)
-        g_string_append_printf(out, " %.1f / %.1f |", ours->wall_us, peer->wall_us);
+        g_string_append_printf(out, " %.1f %s / %.1f %s |", ours->wall_us, ours->route.label,
+                               peer->wall_us, peer->route.label);
     else
         g_string_append(out, " - |");
     g_string_append_c(out, '\n');
@@ -219,7 +222,7 @@ void bench_judge_peers(const BenchJudge *self, JudgePick pick, GString *out)
     for (guint i = 0; i < self->cells->len; i++) {
         const JudgeCell *cell = self->cells->pdata[i];
         const JudgeLine *ours = line_at(cell, cell->pick[pick]),
-                        *wall = pick == JUDGE_BEST ? line_at(cell, cell->pick_wall) : ours;
+                        *wall = line_at(cell, cell->pick_wall[pick]);
         if (ours == NULL)
             continue;
         g_string_append_printf(out, "%s%s: %s %.1f us, wall %.1f us\n", i > 0 ? "\n" : "",
@@ -260,8 +263,9 @@ gboolean bench_judge_csv(const BenchJudge *self, OutFile *csv, GError **error)
 {
     FILE *f = out_file_stream(csv);
     static const char *const who[] = {
-        "best_ours",      "cost",      "learned",      "cost_with_peers", "learned_with_peers",
-        "best_wall_ours", "best_peer", "best_default", "flashinfer_tc",   "best_wall_peer"};
+        "best_ours",          "cost",           "learned",          "cost_with_peers",
+        "learned_with_peers", "best_wall_ours", "learned_for_wall", "best_peer",
+        "best_default",       "flashinfer_tc",  "best_wall_peer"};
     fputs("cell,rows,kv_bytes,floor_us,empty_us", f);
     for (guint i = 0; i < G_N_ELEMENTS(who); i++)
         fprintf(f, ",%s,%s_us,%s_wall_us", who[i], who[i], who[i]);
@@ -273,7 +277,8 @@ gboolean bench_judge_csv(const BenchJudge *self, OutFile *csv, GError **error)
                            c->pick[JUDGE_LEARNED],
                            c->pick_with_peers[JUDGE_COST],
                            c->pick_with_peers[JUDGE_LEARNED],
-                           c->pick_wall,
+                           c->pick_wall[JUDGE_BEST],
+                           c->pick_wall[JUDGE_LEARNED],
                            c->best_peer,
                            c->best_default,
                            c->best_tc,

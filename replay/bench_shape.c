@@ -203,5 +203,7 @@ gboolean bench_shape_open(Bench *self, const AttnShape *shape, gboolean wide, GE
         describe(self);
     if (self->result->read_rate <= 0 && self->ops->read_rate != NULL)
         self->result->read_rate = self->ops->read_rate(self->backend);
+    if (self->result->empty_us <= 0 && self->ops->empty_wall != NULL)
+        self->result->empty_us = self->ops->empty_wall(self->backend);
     return lanes_open(self, error);
 }

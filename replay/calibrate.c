@@ -190,6 +190,7 @@ static void take_cell(Run *self, const BenchCellResult *cell)
             .workers = self->workers,
             .counts = line->counts,
             .kernel_us = line->kernel_us,
+            .wall_us = bench_line_wall(line),
         };
         calibration_table_add(to, &row, line->label, !any);
         any = TRUE;

@@ -25,6 +25,7 @@ typedef enum {
     C_LONGEST,
     C_MERGE_BYTES,
     C_KERNEL_US,
+    C_WALL_US,
     N_COLUMNS
 } Column;
 
@@ -37,7 +38,7 @@ static const char *const names[N_COLUMNS] = {
     "merge_launches", "tasks",
     "grid_tasks",     "kv_bytes_touched",
     "longest_tokens", "merge_state_bytes",
-    "kernel_us",
+    "kernel_us",      "wall_us",
 };
 
 CalibrationTable *calibration_table_new(void)
@@ -83,7 +84,7 @@ static gboolean find_columns(Input *input, char **cell, guint n, guint at[N_COLU
         guint i = 0;
         while (i < n && strcmp(cell[i], names[c]) != 0)
             i++;
-        if (i == n)
+        if (i == n && c != C_WALL_US)
             return input_error(input, error,
                                "column '%s' is missing from the calibration table's header",
                                names[c]);
@@ -97,13 +98,18 @@ static gboolean read_row(CalibrationTable *self, Input *input, char **cell,
 {
     gint64 value[N_COLUMNS] = {0};
     for (guint c = 0; c < N_COLUMNS; c++) {
-        if (c == C_ROUTE || c == C_KERNEL_US)
+        if (c == C_ROUTE || c == C_KERNEL_US || c == C_WALL_US)
             continue;
         if (!kv_parse_count(cell[at[c]], &value[c]) || value[c] < 0)
             return input_error(input, error, "%s '%s': expected a whole number, 0 or more",
                                names[c], cell[at[c]]);
     }
-    double us;
+    double us, wall = -1;
+    const char *wall_text = cell[at[C_WALL_US]]; /* the NULL at the end where it is missing */
+    if (wall_text != NULL && wall_text[0] != '\0' &&
+        (!kv_parse_real(wall_text, &wall) || wall <= 0))
+        return input_error(input, error, "wall_us '%s': expected a time above 0, or nothing",
+                           wall_text);
     if (!kv_parse_real(cell[at[C_KERNEL_US]], &us) || us <= 0)
         return input_error(input, error, "kernel_us '%s': expected a time above 0",
                            cell[at[C_KERNEL_US]]);
@@ -126,6 +132,7 @@ static gboolean read_row(CalibrationTable *self, Input *input, char **cell,
                    .longest_tokens = value[C_LONGEST],
                    .merge_state_bytes = value[C_MERGE_BYTES]},
         .kernel_us = us,
+        .wall_us = wall,
     };
     calibration_table_add(self, &row, cell[at[C_ROUTE]], first);
     return TRUE;
@@ -170,16 +177,18 @@ void calibration_write_header(OutFile *out)
 }
 
 void calibration_write_row(OutFile *out, guint64 step, const StepFeatures *s,
-                           const Candidate *candidate, double kernel_us)
+                           const Candidate *candidate, double kernel_us, double wall_us)
 {
     const AttnCounts *c = &candidate->counts;
-    char us[G_ASCII_DTOSTR_BUF_SIZE];
+    char us[G_ASCII_DTOSTR_BUF_SIZE], wall[G_ASCII_DTOSTR_BUF_SIZE] = "";
+    if (wall_us > 0)
+        g_ascii_formatd(wall, sizeof wall, "%.4f", wall_us);
     g_autofree char *setting = route_setting(candidate->route);
     fprintf(out_file_stream(out),
             "%" G_GUINT64_FORMAT ",%u,%u,%" G_GUINT64_FORMAT ",%d,%d,%d,%d,%s,%d,%d,%" PRId64
-            ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s\n",
+            ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%s\n",
             step, s->rows, s->max_length, s->sum_length, s->shape.q_heads, s->shape.kv_heads,
             s->shape.head_dim, s->workers, setting, c->launches, c->merge_launches, c->tasks,
             c->grid_tasks, c->kv_bytes_touched, c->longest_tokens, c->merge_state_bytes,
-            g_ascii_formatd(us, sizeof us, "%.4f", kernel_us));
+            g_ascii_formatd(us, sizeof us, "%.4f", kernel_us), wall);
 }

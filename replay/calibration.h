@@ -3,9 +3,10 @@
  *
  * CSV, first line the column names (any order when read; further columns are ignored):
  *   step,rows,max_len,sum_len,q_heads,kv_heads,head_dim,workers,route,launches,merge_launches,tasks,
- *   grid_tasks,kv_bytes_touched,longest_tokens,merge_state_bytes,kernel_us
- * Lines of one step stand together, one a route; kernel_us is of one layer. A replay writes one
- * (ReplayConfig.calibration); replay/fit.h makes a device profile of one or several.
+ *   grid_tasks,kv_bytes_touched,longest_tokens,merge_state_bytes,kernel_us,wall_us
+ * Lines of one step stand together, one a route; kernel_us is of one layer, and wall_us (plan,
+ * launches, wait; empty or missing = not measured) likewise. A replay or a bench writes one;
+ * replay/fit.h makes a device profile of one or several.
  */
 #ifndef KV_REPLAY_CALIBRATION_H
 #define KV_REPLAY_CALIBRATION_H
@@ -20,7 +21,7 @@ typedef struct CalibrationRow {
     gint workers;
     guint route; /* index into the table's routes */
     AttnCounts counts;
-    double kernel_us;
+    double kernel_us, wall_us; /* wall_us <= 0: not measured */
 } CalibrationRow;
 
 typedef struct CalibrationTable {
@@ -42,6 +43,6 @@ void calibration_table_add(CalibrationTable *self, const CalibrationRow *row, co
 
 void calibration_write_header(OutFile *out);
 void calibration_write_row(OutFile *out, guint64 step, const StepFeatures *features,
-                           const Candidate *candidate, double kernel_us);
+                           const Candidate *candidate, double kernel_us, double wall_us);
 
 #endif

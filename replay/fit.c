@@ -1,6 +1,7 @@
 #include "replay/fit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/stats.h"
@@ -36,11 +37,29 @@ static void add_sample(Nnls *nnls, double *terms, int n, const CalibrationRow *r
     nnls_add(nnls, terms, (r->kernel_us - given) * by);
 }
 
+/* What all routes share (rates, knees) is fitted to the built-in routes alone, whose plans are
+ * known; peers, counted from outside, get their own coefficients with these. A table of peers alone
+ * is fitted as if they were built in. */
+static guint8 *own_routes(const CalibrationTable *table)
+{
+    guint8 *own = g_malloc0(table->routes->len + 1);
+    guint n = 0;
+    for (guint i = 0; i < table->routes->len; i++) {
+        g_auto(GStrv) name = g_strsplit(table->routes->pdata[i], ":", 2);
+        const RouteOps *ops = route_find(name[0]);
+        own[i] = ops == NULL || ops->kind == ROUTE_BUILTIN;
+        n += own[i];
+    }
+    if (n == 0)
+        memset(own, 1, table->routes->len);
+    return own;
+}
+
 /* --- cost: bytes at beta, launches at lambda, a term by route; knee Cmin --- */
 
 /* A byte costs `floor` at least. */
-static double fit_cost_at(const CalibrationTable *table, const double *best, double cmin,
-                          double floor, double *ret)
+static double fit_cost_at(const CalibrationTable *table, const double *best, const guint8 *own,
+                          double cmin, double floor, double *ret)
 {
     const int n = 2 + (int)table->routes->len;
     Nnls nnls;
@@ -48,6 +67,8 @@ static double fit_cost_at(const CalibrationTable *table, const double *best, dou
     for (guint i = 0; i < table->rows->len; i++) {
         const CalibrationRow *r = row_at(table, i);
         const AttnCounts *c = &r->counts;
+        if (!own[r->route])
+            continue;
         const double bytes = (double)c->kv_bytes_touched;
         const double least = (double)c->longest_tokens * cmin * 4.0 * r->shape.head_dim;
         double terms[NNLS_MAX] = {MAX(bytes, least) + 2 * (double)c->merge_state_bytes,
@@ -60,26 +81,43 @@ static double fit_cost_at(const CalibrationTable *table, const double *best, dou
     return left;
 }
 
-static void fit_cost(const CalibrationTable *table, const double *best, double most,
-                     DeviceProfile *profile)
+/* A peer's term: the mean of what the formula leaves of its times, 0 at least. */
+static double peer_term(const CalibrationTable *table, const double *best, guint route,
+                        const DeviceProfile *profile)
+{
+    double sum = 0, weights = 0;
+    for (guint i = 0; i < table->rows->len; i++) {
+        const CalibrationRow *r = row_at(table, i);
+        if (r->route != route)
+            continue;
+        const double by = best[r->group] / (r->kernel_us * r->kernel_us);
+        sum += by * by * (r->kernel_us - model_cost(profile, &r->shape, &r->counts));
+        weights += by * by;
+    }
+    return weights > 0 ? MAX(sum / weights, 0) : 0;
+}
+
+static void fit_cost(const CalibrationTable *table, const double *best, const guint8 *own,
+                     double most, DeviceProfile *profile)
 {
     const double floor = most > 0 ? 1 / most : 0;
     double x[NNLS_MAX], least = (double)INFINITY, cmin = 1;
     for (int k = 0; k <= 60; k++) { /* 1 .. 4 times the workers */
         const double at = pow(4.0 * profile->workers, k / 60.0);
-        const double left = fit_cost_at(table, best, at, floor, x);
+        const double left = fit_cost_at(table, best, own, at, floor, x);
         if (left < least) {
             least = left;
             cmin = at;
         }
     }
-    fit_cost_at(table, best, cmin, floor, x);
+    fit_cost_at(table, best, own, cmin, floor, x);
     profile->cmin = cmin;
     if (x[0] > 0)
         profile->bandwidth = 1 / x[0];
     profile->launch_us = x[1];
     for (guint i = 0; i < table->routes->len; i++) {
-        const RouteTerm term = {g_strdup(table->routes->pdata[i]), x[2 + i]};
+        const RouteTerm term = {g_strdup(table->routes->pdata[i]),
+                                own[i] ? x[2 + i] : peer_term(table, best, i, profile)};
         g_array_append_val(profile->terms, term);
     }
 }
@@ -105,16 +143,36 @@ static double fit_learned_at(const CalibrationTable *table, const double *best,
     return left;
 }
 
-static void fit_learned(const CalibrationTable *table, const double *best, double most,
-                        DeviceProfile *profile)
+/* Wall time beyond the kernels', by route, on relative errors of the wall time; 0 where it was not
+ * measured. */
+static void fit_host(const CalibrationTable *table, guint route, double ret[2])
+{
+    Nnls nnls;
+    guint n = 0;
+    nnls_init(&nnls, 2);
+    for (guint i = 0; i < table->rows->len; i++) {
+        const CalibrationRow *r = row_at(table, i);
+        if (r->route != route || r->wall_us <= 0)
+            continue;
+        const double terms[2] = {1 / r->wall_us, (double)r->counts.grid_tasks / r->wall_us};
+        nnls_add(&nnls, terms, MAX(r->wall_us - r->kernel_us, 0) / r->wall_us);
+        n++;
+    }
+    ret[0] = ret[1] = 0;
+    if (n > 0)
+        nnls_solve(&nnls, ret);
+}
+
+static void fit_learned(const CalibrationTable *table, const double *best, const guint8 *own,
+                        double most, DeviceProfile *profile)
 {
     const double floor = most > 0 ? profile->bandwidth / most : 0; /* of `stream` */
-    double x[MODEL_TERMS], least = (double)INFINITY, chosen = profile->worker_bandwidth;
+    double x[MODEL_TERMS], host[2], least = (double)INFINITY, chosen = profile->worker_bandwidth;
     for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
         profile->worker_bandwidth = profile->bandwidth / profile->workers * 0.5 * pow(16, k / 60.0);
         double left = 0;
         for (guint i = 0; i < table->routes->len; i++)
-            left += fit_learned_at(table, best, profile, floor, i, x);
+            left += own[i] ? fit_learned_at(table, best, profile, floor, i, x) : 0;
         if (left < least) {
             least = left;
             chosen = profile->worker_bandwidth;
@@ -124,13 +182,16 @@ static void fit_learned(const CalibrationTable *table, const double *best, doubl
     profile->has_learned = TRUE;
     for (guint i = 0; i < table->routes->len; i++) {
         fit_learned_at(table, best, profile, floor, i, x);
+        fit_host(table, i, host);
         const LearnedRoute route = {g_strdup(table->routes->pdata[i]),
                                     x[MODEL_FIXED],
                                     x[MODEL_LAUNCH],
                                     x[MODEL_STREAM],
                                     x[MODEL_TAIL],
                                     x[MODEL_MERGE],
-                                    x[MODEL_WAVE]};
+                                    x[MODEL_WAVE],
+                                    host[0],
+                                    host[1]};
         g_array_append_val(profile->learned, route);
     }
 }
@@ -152,8 +213,9 @@ DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, do
     g_free(self->device);
     self->device = g_strdup(device);
     self->workers = row_at(table, 0)->workers;
-    fit_cost(table, best, most, self);
-    fit_learned(table, best, most, self);
+    g_autofree guint8 *own = own_routes(table);
+    fit_cost(table, best, own, most, self);
+    fit_learned(table, best, own, most, self);
     return self;
 }
 

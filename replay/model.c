@@ -30,3 +30,8 @@ double model_learned(const LearnedRoute *r, const double terms[MODEL_TERMS])
            r->tail * terms[MODEL_TAIL] + r->merge * terms[MODEL_MERGE] +
            r->wave_us * terms[MODEL_WAVE];
 }
+
+double model_host(const LearnedRoute *r, const AttnCounts *c)
+{
+    return r->host_us + r->host_task_us * (double)c->grid_tasks;
+}

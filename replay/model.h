@@ -29,5 +29,7 @@ double model_cost(const DeviceProfile *profile, const AttnShape *shape, const At
 void model_terms(double ret[MODEL_TERMS], const DeviceProfile *profile, const AttnShape *shape,
                  gint workers, const AttnCounts *counts);
 double model_learned(const LearnedRoute *route, const double terms[MODEL_TERMS]);
+/* What a step's wall time has beyond its kernels: the plan, launches and the wait. */
+double model_host(const LearnedRoute *route, const AttnCounts *counts);
 
 #endif

@@ -13,12 +13,15 @@
 
 typedef struct ModelConfig {
     double hysteresis;
+    int objective; /* learned: KERNEL or WALL */
 } ModelConfig;
+enum { KERNEL, WALL };
 
 typedef struct Model {
     Policy base;
     const DeviceProfile *profile;
     double hysteresis;
+    int objective;
     gint last;                    /* -1 = none */
     const LearnedRoute **learned; /* by candidate */
     double *term;                 /* likewise: the cost model's */
@@ -32,6 +35,7 @@ static Model *model_new(const PolicyOps *ops, gconstpointer config, const Device
     self->base.ops = ops;
     self->profile = profile;
     self->hysteresis = c != NULL ? c->hysteresis : 0;
+    self->objective = c != NULL ? c->objective : KERNEL;
     self->last = -1;
     if (profile->guess)
         self->note = g_strdup_printf("the cost model is that of %s; a profile made by calibrate "
@@ -63,8 +67,12 @@ static gboolean cost_begin(Policy *base, const Candidate *candidates, guint n, G
     Model *self = (Model *)base;
     self->term = g_new0(double, n);
     for (guint i = 0; i < n; i++) {
-        g_autofree char *setting = route_setting(candidates[i].route);
+        const Route *route = candidates[i].route;
+        g_autofree char *setting = route_setting(route);
         self->term[i] = device_profile_term(self->profile, setting);
+        /* The formula is of our plans: of a peer it is nothing without a measured term. */
+        if (route->ops->kind == ROUTE_PEER && !device_profile_has_term(self->profile, setting))
+            self->term[i] = (double)INFINITY;
     }
     return TRUE;
 }
@@ -127,6 +135,8 @@ static guint learned_choose(Policy *base, const StepFeatures *step, const Candid
             continue;
         model_terms(terms, self->profile, &step->shape, step->workers, &candidates[i].counts);
         cost[i] = model_learned(self->learned[i], terms);
+        if (self->objective == WALL)
+            cost[i] += model_host(self->learned[i], &candidates[i].counts);
     }
     return settle(self, cost, n);
 }
@@ -170,6 +180,13 @@ static const SpecOption options[] = {
      "keep the last route while within this part of the best"},
     {0},
 };
+static const SpecOption learned_options[] = {
+    {"hysteresis", SPEC_REAL, offsetof(ModelConfig, hysteresis), "0.02", 0, 10, NULL,
+     "keep the last route while within this part of the best"},
+    {"objective", SPEC_CHOICE, offsetof(ModelConfig, objective), "kernel", 0, 0, "kernel|wall",
+     "which time is to be least: of the kernels, or with plan, launches and wait"},
+    {0},
+};
 const PolicyOps policy_cost = {
     .info = {"cost", "bytes, launches and merge traffic at the device's rates", options,
              sizeof(ModelConfig)},
@@ -180,8 +197,8 @@ const PolicyOps policy_cost = {
     .free = model_free,
 };
 const PolicyOps policy_learned = {
-    .info = {"learned", "a model by route fitted on calibration seeds (calibrate --fit)", options,
-             sizeof(ModelConfig)},
+    .info = {"learned", "a model by route fitted on calibration seeds (calibrate --fit)",
+             learned_options, sizeof(ModelConfig)},
     .create = learned_create,
     .begin = learned_begin,
     .choose = learned_choose,

@@ -60,6 +60,14 @@ double device_profile_term(const DeviceProfile *self, const char *route)
     return 0;
 }
 
+gboolean device_profile_has_term(const DeviceProfile *self, const char *route)
+{
+    for (guint i = 0; i < self->terms->len; i++)
+        if (strcmp(g_array_index(self->terms, RouteTerm, i).route, route) == 0)
+            return TRUE;
+    return FALSE;
+}
+
 /* --- reading --- */
 
 typedef struct Reader {
@@ -136,6 +144,8 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
             json_object_has_member(o, "tail") ? number(r, o, "tail", 0, want) : 0,
             number(r, o, "merge", 0, want),
             number(r, o, "wave_us", 0, want),
+            json_object_has_member(o, "host_us") ? number(r, o, "host_us", 0, want) : 0,
+            json_object_has_member(o, "host_task_us") ? number(r, o, "host_task_us", 0, want) : 0,
         };
         g_array_append_val(self->learned, route);
     }
@@ -229,6 +239,8 @@ static void write_learned(const DeviceProfile *self, JsonBuilder *b)
         add_number(b, "tail", r->tail);
         add_number(b, "merge", r->merge);
         add_number(b, "wave_us", r->wave_us);
+        add_number(b, "host_us", r->host_us);
+        add_number(b, "host_task_us", r->host_task_us);
         json_builder_end_object(b);
     }
     json_builder_end_object(b);

@@ -4,7 +4,8 @@
  *   {"kvreplay_profile": 1, "device": "...", "workers": 132,
  *    "cost": {"bandwidth_gbps": 4545, "launch_us": 1.4, "cmin": 132, "routes": {"workqueue": 0.5}},
  *    "learned": {"worker_gbps": 100, "routes": {"workqueue": {"fixed_us": .., "launch_us": ..,
- *                "stream": .., "tail": .., "merge": .., "wave_us": ..}}},
+ *                "stream": .., "tail": .., "merge": .., "wave_us": .., "host_us": ..,
+ *                "host_task_us": ..}}},
  *    "measured": {...}}
  * GB = 10^9 bytes. `cost` and `learned` may each be absent; `measured` is for people: device,
  * driver, toolkit, commit, date and command, bandwidths, launch and plan costs. Thresholds come
@@ -19,6 +20,7 @@
 typedef struct LearnedRoute {
     char *route;
     double fixed_us, launch_us, stream, tail, merge, wave_us;
+    double host_us, host_task_us; /* wall beyond the kernel: a step, and a task of it */
 } LearnedRoute;
 
 typedef struct RouteTerm {
@@ -51,5 +53,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(DeviceProfile, device_profile_free)
 const LearnedRoute *device_profile_learned(const DeviceProfile *self, const char *route);
 double device_profile_term(const DeviceProfile *self,
                            const char *route); /* 0 where there is none */
+gboolean device_profile_has_term(const DeviceProfile *self, const char *route);
 
 #endif

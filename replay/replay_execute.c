@@ -144,9 +144,11 @@ static gboolean take_execution(Replay *self, const Step *step, guint lane_index,
     lane->executed = TRUE;
     lane->execution = *execution;
     candidate->measured_us = execution->kernel_us;
-    if (self->config->calibration != NULL)
+    if (self->config->calibration != NULL) /* several layers' wall time is not one's */
         calibration_write_row(self->config->calibration, step->index, &self->features, candidate,
-                              execution->kernel_us / r->executed_layers);
+                              execution->kernel_us / r->executed_layers,
+                              r->executed_layers == 1 ? execution->wall_us - execution->tables_us
+                                                      : -1);
     route_totals_add_execution(lane->totals, r, execution, candidate->counts.kv_bytes);
     return check_launches(self, lane, &candidate->counts, step->index, error);
 }

@@ -60,8 +60,9 @@ typedef struct BenchConfig {
     BackendConfig config; /* shape and pool_pages are the cells' */
     gint rounds;          /* 0 = by size, on a CPU 3 */
     gboolean kernel_only; /* leave out wall, plan and graph times */
-    double seconds;       /* cells after this long are left out and say so; 0 = no limit */
-    gint64 max_bytes;     /* K and V of a cell; 0 = what the backend says it has, or 1 GiB */
+    gboolean emptied; /* kernel times as in a replay: caches emptied before each, the code's too */
+    double seconds;   /* cells after this long are left out and say so; 0 = no limit */
+    gint64 max_bytes; /* K and V of a cell; 0 = what the backend says it has, or 1 GiB */
     const char *commit;   /* borrowed; for the CSV; NULL = not known */
     OutFile *calibration; /* borrowed; a calibration table of the cells; NULL = none */
 } BenchConfig;            /* config.check_bytes 0 = 64 MiB */

@@ -114,7 +114,8 @@ static gboolean run_next(Bench *self, BenchLane *lane, guint what, Execution *re
 {
     g_autoptr(GError) local = NULL;
     if (bench_begin(self, FALSE, &local) &&
-        bench_run_lane(self, lane, what | RUN_COLD, ret, ret_us, &local))
+        bench_run_lane(self, lane, what | (self->config->emptied ? 0 : RUN_COLD), ret, ret_us,
+                       &local))
         return TRUE;
     bench_line_note(lane, local->message);
     return FALSE;
@@ -146,7 +147,7 @@ static void time_lane(Bench *self, BenchLane *lane, gboolean large, gint at)
     Execution e;
     double host_us;
     /* The first run of several brings the code back into the caches. */
-    if ((!large && !run_next(self, lane, RUN_NO_WALL, &e, &host_us)) ||
+    if ((!large && !self->config->emptied && !run_next(self, lane, RUN_NO_WALL, &e, &host_us)) ||
         !run_next(self, lane, RUN_NO_WALL, &e, &host_us))
         return;
     lane->time[TIME_KERNEL][at] = e.kernel_us;

@@ -142,11 +142,12 @@ static gboolean run_grid(Run *self, OutFile *table, Progress *progress, GError *
     bench.config = self->config->config;
     bench.config.check_bytes = (gint64)8 << 20;
     bench.seconds = self->config->seconds;
-    bench.rounds = self->ops == &backend_cpu ? 3 : self->config->quick ? 5 : 9;
+    bench.rounds = self->ops == &backend_cpu ? 3 : self->config->quick ? 5 : 11;
     bench.max_bytes = self->config->quick ? (gint64)3 << 30 : 0;
     bench.commit = self->config->commit;
     bench.calibration = table;
     bench.kernel_only = TRUE;
+    bench.emptied = TRUE;
     if (add_cells(self, &bench, error) && add_routes(&bench, choice, error))
         self->bench = bench_run(&bench, NULL, progress, error);
     bench.backend.info = NULL;

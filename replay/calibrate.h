@@ -3,11 +3,12 @@
  * Measured: bandwidths and launch costs (device_rates.h); the host's cost of a plan by route at 1,
  * 16, 64 and 256 rows; every built-in route over a grid of rows, lengths and raggedness (cells of
  * bench.h: equal rows, ragged ones, one long row among short ones; each route checked against the
- * fp64 reference before it is timed); and, as part of the grid, batches of one-entry rows, whose
- * time is all but launch and, where plans are made on the device, that plan. The grid's kernel
- * times, with the counters of the plans that were run, are the samples of both models
- * (replay/fit.h); every fifth cell is held out and the fit judged on it. A byte never costs less
- * than by the measured read rate, so that the models stay sane beyond the grid.
+ * fp64 reference before it is timed; caches emptied before each run, as in a replay); and, as part
+ * of the grid, batches of one-entry rows, whose time is all but launch and, where plans are made on
+ * the device, that plan. The grid's kernel times, with the counters of the plans that were run, are
+ * the samples of both models (replay/fit.h); every fifth cell is held out and the fit judged on it.
+ * A byte never costs less than by the measured read rate, so that the models stay sane beyond the
+ * grid.
  *
  * Time: --quick well under a minute on a GPU; otherwise a few minutes; `seconds` ends the grid
  * early (the cells left out are counted). Memory: the largest cell, twice or more.

@@ -140,6 +140,7 @@ static double fit_learned_at(const CalibrationTable *table, const double *best,
     }
     const double left = nnls_solve(&nnls, ret);
     ret[MODEL_STREAM] += floor;
+    ret[MODEL_EXCESS] = MIN(ret[MODEL_EXCESS], ret[MODEL_STREAM]); /* more rows never cost less */
     return left;
 }
 
@@ -191,7 +192,8 @@ static void fit_learned(const CalibrationTable *table, const double *best, const
                                     x[MODEL_MERGE],
                                     x[MODEL_WAVE],
                                     host[0],
-                                    host[1]};
+                                    host[1],
+                                    x[MODEL_EXCESS]};
         g_array_append_val(profile->learned, route);
     }
 }

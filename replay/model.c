@@ -10,6 +10,16 @@ double model_cost(const DeviceProfile *p, const AttnShape *shape, const AttnCoun
            2 * (double)c->merge_state_bytes / p->bandwidth;
 }
 
+/* In time at one worker's rate; attention launches follow one another, so their means add up, as
+ * their longest do. */
+static double excess(double stream, double longest, double bytes, const AttnCounts *c, double rate)
+{
+    const double launches = MAX(c->launches - c->merge_launches, 1);
+    const double mean = bytes / (double)MAX(c->grid_tasks, 1) * launches / rate;
+    const double over = MAX(longest - mean, 0);
+    return MAX(MIN(over, stream + over - MAX(stream, longest)), 0);
+}
+
 void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShape *shape,
                  gint workers, const AttnCounts *c)
 {
@@ -22,13 +32,15 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShap
     ret[MODEL_TAIL] = longest;
     ret[MODEL_MERGE] = 2 * (double)c->merge_state_bytes / p->bandwidth;
     ret[MODEL_WAVE] = (double)c->grid_tasks / workers;
+    ret[MODEL_EXCESS] =
+        excess(stream, longest, (double)c->kv_bytes_touched, c, p->worker_bandwidth);
 }
 
 double model_learned(const LearnedRoute *r, const double terms[MODEL_TERMS])
 {
     return r->fixed_us + r->launch_us * terms[MODEL_LAUNCH] + r->stream * terms[MODEL_STREAM] +
            r->tail * terms[MODEL_TAIL] + r->merge * terms[MODEL_MERGE] +
-           r->wave_us * terms[MODEL_WAVE];
+           r->wave_us * terms[MODEL_WAVE] + r->excess * terms[MODEL_EXCESS];
 }
 
 double model_host(const LearnedRoute *r, const AttnCounts *c)

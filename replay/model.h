@@ -6,10 +6,13 @@
  *         summed over launches): the number of tasks where they are equal, fewer where one is long.
  *
  * learned T = fixed + launch*L + stream * max(KVBytes/beta, longest/r) + tail * longest/r
+ *             + excess * what the longest has over the mean, where that is not in `stream` already
  *             + merge * MergeBytes/beta + wave * tasks/workers,     coefficients >= 0, by route
  *         The shape is that of the work: what is read streams at the card's rate beta unless the
  *         longest task, at one worker's rate r, ends later (that is where skew and missing splits
- *         show); a part of a longest task runs on alone when the others have ended; launches and
+ *         show); a part of a longest task runs on alone when the others have ended, and where tasks
+ *         share the bandwidth that is what it has over the mean task: min(X, KVBytes/beta + X -
+ *         max(KVBytes/beta, longest/r)), X = (longest - mean)/r, not below 0; launches and
  * merge traffic are paid besides; and each wave of tasks costs its start-up. Because no coefficient
  * is negative, T grows with every kind of work, so outside of the calibrated range it is still a
  * sane bound and ordering.
@@ -22,7 +25,16 @@
 #include "replay/policy.h"
 
 /* The learned model's terms, before coefficients; order as in LearnedRoute. */
-enum { MODEL_FIXED, MODEL_LAUNCH, MODEL_STREAM, MODEL_TAIL, MODEL_MERGE, MODEL_WAVE, MODEL_TERMS };
+enum {
+    MODEL_FIXED,
+    MODEL_LAUNCH,
+    MODEL_STREAM,
+    MODEL_TAIL,
+    MODEL_MERGE,
+    MODEL_WAVE,
+    MODEL_EXCESS,
+    MODEL_TERMS
+};
 
 /* Without the route's term (device_profile_term). */
 double model_cost(const DeviceProfile *profile, const AttnShape *shape, const AttnCounts *counts);

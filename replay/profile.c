@@ -146,6 +146,7 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
             number(r, o, "wave_us", 0, want),
             json_object_has_member(o, "host_us") ? number(r, o, "host_us", 0, want) : 0,
             json_object_has_member(o, "host_task_us") ? number(r, o, "host_task_us", 0, want) : 0,
+            json_object_has_member(o, "excess") ? number(r, o, "excess", 0, want) : 0,
         };
         g_array_append_val(self->learned, route);
     }
@@ -237,6 +238,7 @@ static void write_learned(const DeviceProfile *self, JsonBuilder *b)
         add_number(b, "launch_us", r->launch_us);
         add_number(b, "stream", r->stream);
         add_number(b, "tail", r->tail);
+        add_number(b, "excess", r->excess);
         add_number(b, "merge", r->merge);
         add_number(b, "wave_us", r->wave_us);
         add_number(b, "host_us", r->host_us);

@@ -21,6 +21,7 @@ typedef struct LearnedRoute {
     char *route;
     double fixed_us, launch_us, stream, tail, merge, wave_us;
     double host_us, host_task_us; /* wall beyond the kernel: a step, and a task of it */
+    double excess;
 } LearnedRoute;
 
 typedef struct RouteTerm {

@@ -18,14 +18,15 @@ static const char examples[] =
     "`kvreplay replay STEPS --calibration TABLE.csv` or from --table.\n"
     "\nExamples:\n"
     "  kvreplay calibrate --quick\n"
-    "  kvreplay calibrate --device 1 -o profile-rtx3060.json --judge azure-steps.csv\n"
+    "  kvreplay calibrate --with azure-steps.csv --judge other-steps.csv\n"
+    "  kvreplay calibrate --device 1 -o profile-rtx3060.json\n"
     "  kvreplay run LOG.csv --profile profile-rtx3060.json --policy learned\n"
     "  kvreplay simulate LOG.csv --clock profile:file=profile-rtx3060.json,gpu=rtx3060\n"
     "  kvreplay calibrate --fit train.csv --judge held-out.csv --device 'RTX 3060' -o "
     "profile.json\n";
 
 typedef struct Options {
-    char **fit, **held_out;
+    char **fit, **held_out, **with;
     char *out, *device, *backend, *cells, *table, *seconds;
     gboolean quick, quiet;
     gint threads, sms;
@@ -35,6 +36,7 @@ static void options_clear(Options *o)
 {
     g_strfreev(o->fit);
     g_strfreev(o->held_out);
+    g_strfreev(o->with);
     g_free(o->out);
     g_free(o->device);
     g_free(o->backend);
@@ -113,6 +115,7 @@ static gboolean configure(const Options *o, CalibrateConfig *ret, GError **error
         .config = {.layers = 1, .tp = 1, .seed = 1, .threads = o->threads, .sms = o->sms},
         .quick = o->quick,
         .cells = o->cells,
+        .with = o->with,
         .commit = KVREPLAY_COMMIT,
     };
     if (o->threads < 0 || o->sms < 0) {
@@ -133,9 +136,19 @@ static void print_rate(const char *name, double value, const char *unit)
         g_print("  %-34s %10.2f %s\n", name, value, unit);
 }
 
+static const char *text_of(JsonObject *o, const char *key)
+{
+    return json_object_get_string_member_with_default(o, key, "-");
+}
+
 static void print_measured(const Calibrated *c)
 {
     const DeviceRates *r = &c->rates;
+    JsonObject *m = json_node_get_object(c->profile->measured);
+    JsonObject *on = json_object_get_object_member(m, "on");
+    g_print("%s, driver %s, toolkit %s, commit %s, %s: %s\n", c->device, text_of(on, "driver"),
+            text_of(on, "toolkit"), text_of(m, "commit"), text_of(m, "date"),
+            text_of(m, "command"));
     g_print("%s: %u cells measured, %u left out\n", c->device, c->cells, c->left_out);
     print_rate("read", r->read < 0 ? -1 : 1e-3 * r->read, "GB/s");
     print_rate("copy (bytes copied)", r->copy < 0 ? -1 : 1e-3 * r->copy, "GB/s");
@@ -202,10 +215,10 @@ static gboolean run(const Options *o, const char *command, Progress *progress, G
     if (o->fit == NULL)
         return measure(o, command, progress, error);
     if (o->backend != NULL || o->cells != NULL || o->table != NULL || o->seconds != NULL ||
-        o->quick || o->threads != 0 || o->sms != 0) {
+        o->quick || o->with != NULL || o->threads != 0 || o->sms != 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
                     "--fit measures nothing: not with --backend, --cells, --table, --seconds, "
-                    "--quick, --threads or --sms");
+                    "--quick, --with, --threads or --sms");
         return FALSE;
     }
     return fit_tables(o, error);
@@ -225,6 +238,8 @@ gboolean cmd_calibrate(const Invocation *inv, int argc, char **argv, GError **er
         {"seconds", 0, 0, G_OPTION_ARG_STRING, &o.seconds, "end the grid after so long", "S"},
         {"table", 0, 0, G_OPTION_ARG_FILENAME, &o.table,
          "write what was measured as a calibration table", "FILE"},
+        {"with", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.with,
+         "calibration table to add to what is measured; may be repeated", "FILE"},
         {"threads", 0, 0, G_OPTION_ARG_INT, &o.threads, "CPU engine threads; 0 = all cores", "N"},
         {"sms", 0, 0, G_OPTION_ARG_INT, &o.sms, "limit the grid to N SMs; 0 = all", "N"},
         {"fit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.fit,

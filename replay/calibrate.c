@@ -317,6 +317,9 @@ static gboolean measure(Run *self, OutFile *table, Progress *progress, GError **
         return FALSE;
     for (guint i = 0; i < self->bench->cells->len; i++)
         take_cell(self, self->bench->cells->pdata[i]);
+    for (char **path = self->config->with; path != NULL && *path != NULL; path++)
+        if (!calibration_table_read(r->fitted, *path, error))
+            return FALSE;
     r->profile = fit_profile(r->fitted, r->device, r->rates.read, error);
     if (r->profile == NULL)
         return FALSE;

@@ -10,6 +10,9 @@
  * A byte never costs less than by the measured read rate, so that the models stay sane beyond the
  * grid.
  *
+ * A grid is general; the steps of one's own workload, in a table that a replay wrote, added to it
+ * (`with`) make the profile sharper there and no worse elsewhere.
+ *
  * Time: --quick well under a minute on a GPU; otherwise a few minutes; `seconds` ends the grid
  * early (the cells left out are counted). Memory: the largest cell, twice or more.
  * Errors: USAGE for cells that make no sense, MACHINE from the backend; a route that is wrong is an
@@ -31,6 +34,7 @@ typedef struct CalibrateConfig {
     gboolean quick;
     const char *cells; /* bench's grammar, instead of the built-in grid; NULL */
     double seconds;    /* for the grid; 0 = no limit */
+    char **with;       /* calibration tables of other steps, added to the samples; NULL = none */
     const char *commit, *command;
 } CalibrateConfig;
 
@@ -40,7 +44,7 @@ typedef struct Calibrated {
     DeviceRates rates;
     double plan_us[ATTN_ROUTE_MAX][CALIBRATE_PLAN_SIZES];
     double tiny_us[CALIBRATE_PLAN_SIZES]; /* `persistent` on one-entry rows; negative = not run */
-    CalibrationTable *fitted, *held_out;
+    CalibrationTable *fitted, *held_out;  /* fitted: with the tables added */
     guint cells, left_out;
 } Calibrated;
 

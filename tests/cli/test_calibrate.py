@@ -46,7 +46,10 @@ def test_what_runs_from_it():
     # the table that it wrote fits and judges too
     out = ok('calibrate', '--fit', 't.csv', '--judge', 't.csv', '--device', 'this one', '-o', 'again.json')
     assert 'held-out' in out and json.load(open('again.json'))['device'] == 'this one'
-    assert 'on held-out tables' in measure('-o', 'q.json', '--judge', 't.csv')
+    out = measure('-o', 'q.json', '--judge', 't.csv', '--with', 't.csv')
+    assert 'on held-out tables' in out and 'commit' in out.splitlines()[0]
+    line = out[out.index('fitted to'):].splitlines()[2].split()
+    assert line[0] == 'cost' and int(line[1]) == 10 + 12  # ten of twelve cells, and the table
 
 
 def test_refusals():

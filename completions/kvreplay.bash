@@ -17,11 +17,21 @@ _kvreplay_kind() {
     esac
 }
 
+_kvreplay_values() {
+    case $1 in
+    --runtime) echo attention layer all ;;
+    --sampling) echo gumbel argmax ;;
+    esac
+}
+
 _kvreplay() {
     local program=$1 word=$2 before=$3 kind words
     COMPREPLY=()
     kind=$(_kvreplay_kind "$before")
-    if [ "$COMP_CWORD" = 1 ]; then
+    words=$(_kvreplay_values "$before")
+    if [ -n "$words" ]; then
+        :
+    elif [ "$COMP_CWORD" = 1 ]; then
         words=$("$program" --list-commands 2>/dev/null)
     elif [ -n "$kind" ]; then
         compopt -o nospace 2>/dev/null

@@ -15,6 +15,7 @@ static void lane_free(gpointer data)
     g_free(lane->name);
     g_free(lane->spec);
     g_free(lane->refused);
+    g_free(lane->left_out);
     g_array_unref(lane->event);
     g_array_unref(lane->wall);
     g_array_unref(lane->plan);
@@ -180,6 +181,18 @@ static gboolean read_csv(PaperRun *run, const PaperMeasure *m, PaperSeries *seri
     return got == 0;
 }
 
+/* Means over the steps that it could run stand beside means over all: they are not comparable. */
+static void refuse_lane(PaperLane *lane)
+{
+    GArray *const times[] = {lane->event, lane->wall, lane->plan};
+    for (guint k = 0; k < G_N_ELEMENTS(times); k++)
+        for (guint i = 0; i < times[k]->len; i++)
+            g_array_index(times[k], double, i) = (double)NAN;
+    lane->executed = lane->checked = 0;
+    lane->max_err = lane->mean_err = (double)NAN;
+    lane->refused = g_strdup(lane->left_out);
+}
+
 static void finish_lanes(PaperSeries *series)
 {
     const double n = MAX((double)series->steps, 1);
@@ -192,6 +205,8 @@ static void finish_lanes(PaperSeries *series)
         lane->mean_err = lane->checked > 0 ? lane->mean_err / (double)lane->checked : (double)NAN;
         if (lane->checked == 0)
             lane->max_err = (double)NAN;
+        if (lane->left_out != NULL && lane->refused == NULL)
+            refuse_lane(lane);
     }
 }
 
@@ -216,6 +231,11 @@ static void read_result(PaperRun *run, PaperSeries *series, const ReplayResult *
         if (json_object_has_member(route, "refused"))
             ((PaperLane *)series->lanes->pdata[i])->refused =
                 g_strdup(json_object_get_string_member(route, "refused"));
+        if (json_object_has_member(route, "left_out"))
+            ((PaperLane *)series->lanes->pdata[i])->left_out =
+                g_strdup_printf("n/a: left out of %" G_GINT64_FORMAT " executed steps: %s",
+                                json_object_get_int_member(route, "left_out_steps"),
+                                json_object_get_string_member(route, "left_out"));
     }
 }
 

@@ -42,7 +42,9 @@ typedef struct PaperLayer {
 
 typedef struct PaperLane { /* a route through the series */
     char *name, *spec;
-    char *refused;                                                  /* NULL = it ran */
+    char *refused;  /* NULL = it ran */
+    char *left_out; /* why it did not run in all steps: then it has no figures, and this is the
+                       reason for `refused` */
     double launches, merges, tasks, kv_mib, touched_mib, merge_mib; /* means a step */
     GArray *event, *wall, *plan;                                    /* [steps] ms */
     guint64 executed, checked;

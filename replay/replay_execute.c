@@ -107,6 +107,22 @@ static Execution settle(const Replay *self, const Samples *samples, const Execut
     return e;
 }
 
+/* A peer that is built and runs this shape may still not take a step's lengths: it is left out of
+ * the step, and the result says so. */
+static gboolean leave_out(Lane *lane, GError **local, GError **error)
+{
+    if (lane->route.ops->kind == ROUTE_BUILTIN ||
+        !g_error_matches(*local, KV_ERROR, KV_ERROR_UNSUPPORTED)) {
+        g_propagate_error(error, g_steal_pointer(local));
+        return FALSE;
+    }
+    lane->left_out = TRUE;
+    lane->totals->left_out_steps++;
+    if (lane->totals->left_out == NULL)
+        lane->totals->left_out = g_strdup((*local)->message);
+    return TRUE;
+}
+
 /* Rounds A B C, B C A ...: every route once a round, another one first each time. */
 static gboolean run_rounds(Replay *self, const guint *lanes, guint n, gboolean check,
                            Samples *samples, GError **error)
@@ -118,12 +134,19 @@ static gboolean run_rounds(Replay *self, const guint *lanes, guint n, gboolean c
             const guint at = (k + (guint)round) % n;
             Lane *lane = &self->lane[lanes[at]];
             const gboolean peer = lane->route.ops->kind != ROUTE_BUILTIN;
+            g_autoptr(GError) local = NULL;
             double host_us;
             Execution e;
-            if (!build_plan(self, lane, &host_us, error) ||
+            if (lane->left_out)
+                continue;
+            if (!build_plan(self, lane, &host_us, &local) ||
                 !self->ops->execute(self->backend, &lane->route, peer ? NULL : &lane->plan, 1,
-                                    check && round == self->repeats - 1 ? RUN_CHECK : 0, &e, error))
-                return FALSE;
+                                    check && round == self->repeats - 1 ? RUN_CHECK : 0, &e,
+                                    &local)) {
+                if (!leave_out(lane, &local, error))
+                    return FALSE;
+                continue;
+            }
             samples[at].kernel[round] = e.kernel_us;
             samples[at].wall[round] = e.wall_us + host_us;
             samples[at].plan[round] = MAX(e.plan_us, 0) + host_us;
@@ -182,6 +205,8 @@ gboolean replay_execute(Replay *self, const Step *step, const guint *lanes, guin
     const gboolean check =
         self->check_every > 0 && r->executed_steps % (guint)self->check_every == 0;
     g_autoptr(Samples) samples = samples_new(self, n);
+    for (guint i = 0; i < n; i++)
+        self->lane[lanes[i]].left_out = FALSE;
     /* A round that is not recorded, where a repeat is worth one. */
     if (!self->warm && self->repeats > 1 && !run_rounds(self, lanes, n, FALSE, samples, error))
         return FALSE;
@@ -189,6 +214,8 @@ gboolean replay_execute(Replay *self, const Step *step, const guint *lanes, guin
     if (!run_rounds(self, lanes, n, check, samples, error))
         return FALSE;
     for (guint i = 0; i < n; i++) {
+        if (self->lane[lanes[i]].left_out)
+            continue;
         const Execution execution = settle(self, &samples[i], &self->lane[lanes[i]].execution);
         if (!take_execution(self, step, lanes[i], &execution, error))
             return FALSE;

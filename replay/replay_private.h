@@ -18,6 +18,7 @@ typedef struct Lane { /* one candidate route through the run */
     Execution execution;
     gboolean own_workers; /* the backend says how many, step by step */
     gboolean executed;    /* in the step in hand */
+    gboolean left_out;    /* in the step in hand: a peer that cannot run lengths like these */
 } Lane;
 
 typedef struct Replay {

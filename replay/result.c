@@ -16,6 +16,7 @@ void replay_result_free(ReplayResult *self)
     for (guint i = 0; i < self->n_routes; i++) {
         g_free(self->route[i].label);
         g_free(self->route[i].refused);
+        g_free(self->route[i].left_out);
         g_clear_pointer(&self->route[i].kernel_us, g_array_unref);
     }
     g_free(self->route);
@@ -147,6 +148,10 @@ static void put_ranks(JsonBuilder *b, const RouteTotals *t)
 static void put_times(JsonBuilder *b, const ReplayResult *r, const RouteTotals *t)
 {
     put_int(b, "executed_steps", (gint64)t->executed);
+    if (t->left_out != NULL) {
+        put_int(b, "left_out_steps", (gint64)t->left_out_steps);
+        put_text(b, "left_out", t->left_out);
+    }
     if (t->executed == 0)
         return;
     const double n = (double)t->executed;

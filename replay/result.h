@@ -7,7 +7,9 @@
 
 typedef struct RouteTotals {
     char *label;
-    char *refused; /* why it was not looked at; NULL */
+    char *refused;  /* why it was not looked at; NULL */
+    char *left_out; /* why it was not executed in some of the executed steps; NULL */
+    guint64 left_out_steps;
     gboolean counted;
     gint64 launches, merge_launches, tasks, kv_bytes, kv_bytes_touched, merge_state_bytes;
     double nonempty; /* sum of fractions over steps with rows */

@@ -218,6 +218,73 @@ static void test_labels(void)
     replay_config_clear(&config);
 }
 
+/* A backend that has one peer, which does not take rows above a length (as one that keeps all
+ * scores in shared memory); everything else is the CPU's. */
+enum { PEER_MOST = 100 };
+static guint32 peer_longest;
+static BackendOps standin;
+
+static Backend *standin_create(const BackendConfig *config, GError **error)
+{
+    Backend *self = backend_cpu.create(config, error);
+    if (self != NULL)
+        self->ops = &standin;
+    return self;
+}
+
+static const char *standin_refuses(Backend *self, const Route *route)
+{
+    return route->ops->kind == ROUTE_PEER ? NULL : backend_cpu.refuses(self, route);
+}
+
+static gboolean standin_begin(Backend *self, const Step *step, const StepRow *rows, guint32 n_rows,
+                              GError **error)
+{
+    peer_longest = step->max_length;
+    return backend_cpu.begin_step(self, step, rows, n_rows, error);
+}
+
+static gboolean standin_execute(Backend *self, const Route *route, const AttnPlan *plan,
+                                gint repeats, guint flags, Execution *ret, GError **error)
+{
+    if (route->ops->kind != ROUTE_PEER)
+        return backend_cpu.execute(self, route, plan, repeats, flags, ret, error);
+    *ret = (Execution){.repeats = repeats, .kernel_us = 1, .wall_us = 2, .launches_seen = 1};
+    if (peer_longest <= PEER_MOST)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_UNSUPPORTED, "route vllm-pa1: a row is too long");
+    return FALSE;
+}
+
+/* A peer that cannot take some steps is left out of those, said so, and the run goes on. */
+static void test_left_out(void)
+{
+    standin = backend_cpu;
+    standin.create = standin_create;
+    standin.refuses = standin_refuses;
+    standin.begin_step = standin_begin;
+    standin.execute = standin_execute;
+    ReplayConfig config;
+    const char *const two[] = {"vllm-pa1", "single", NULL};
+    test_config(&config, "cpu", "always:route=single", "balanced", "all", two);
+    config.backend.info = &standin.info;
+    config.check_every = 0;
+    g_autofree char *csv = NULL;
+    g_autoptr(JsonNode) owner = NULL;
+    JsonObject *o = run_json(&config, &csv, &owner);
+    const double all = test_number(o, "routes.single.executed_steps");
+    const double ran = test_number(o, "routes.vllm-pa1.executed_steps");
+    const double out = test_number(o, "routes.vllm-pa1.left_out_steps");
+    g_assert_cmpfloat(ran, >, 0);
+    g_assert_cmpfloat(out, >, 0);
+    g_assert_cmpfloat(ran + out, ==, all);
+    JsonObject *peer =
+        json_object_get_object_member(json_object_get_object_member(o, "routes"), "vllm-pa1");
+    g_assert_nonnull(strstr(json_object_get_string_member(peer, "left_out"), "too long"));
+    g_assert_nonnull(csv);
+    replay_config_clear(&config);
+}
+
 static void test_interrupted(void)
 {
     ReplayConfig config;
@@ -268,6 +335,7 @@ int main(int argc, char **argv)
     g_test_add_func("/replay/range", test_range);
     g_test_add_func("/replay/refusals", test_refusals);
     g_test_add_func("/replay/labels", test_labels);
+    g_test_add_func("/replay/left-out", test_left_out);
     g_test_add_func("/replay/interrupted", test_interrupted);
     g_test_add_func("/replay/backend-line", test_backend_line);
     const int status = g_test_run();

@@ -87,6 +87,15 @@ static double place_of(const Kinds *k, double batch)
     return (double)NAN;
 }
 
+/* "llama-3.1-70b / 8": one GPU's share of so many. Free it. */
+static char *model_title(const PaperTable *t, const char *model)
+{
+    for (guint row = 0; row < t->rows->len; row++)
+        if (paper_table_is(t, row, "model", model) && !paper_table_is(t, row, "tp", "1"))
+            return g_strdup_printf("%s / %s", model, paper_table_text(t, row, "tp"));
+    return g_strdup(model);
+}
+
 static gboolean is_case(const PaperTable *t, guint row, const char *model, const char *context,
                         const char *route)
 {
@@ -155,8 +164,8 @@ static void shares_panel(Picture *p, const PaperTable *t, const Kinds *k, guint 
     }
     if (empty)
         absent(p, 1 + PARTS);
-    g_autofree char *title = g_strdup_printf("%s, %s", (char *)k->models->pdata[model],
-                                             (char *)k->contexts->pdata[context]);
+    g_autofree char *name = model_title(t, k->models->pdata[model]);
+    g_autofree char *title = g_strdup_printf("%s, %s", name, (char *)k->contexts->pdata[context]);
     batch_tics(p, k);
     picture_add(p, "set title %s font ',6.5' offset 0,-0.8 noenhanced\nset yrange [0:100]\n",
                 picture_text(p, title));

@@ -282,7 +282,7 @@ static Backend *backend_cuda_create(const BackendConfig *config, GError **error)
     self->got = g_byte_array_new();
     self->gathered = g_byte_array_new();
     self->captured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, captured_free);
-    self->table = cuda_table_new();
+    self->table = cuda_table_new(&table_memory_cuda);
     self->tables = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->max_rows = 256;
     self->max_tasks = 1 << 15;

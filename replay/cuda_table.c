@@ -1,13 +1,12 @@
 #include "replay/cuda_table.h"
 
-#include <cuda_runtime_api.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "kernels/attn_device.h"
 #include "replay/backend.h"
 
 struct CudaTable {
+    const TableMemory *memory;
     gint32 *ids;           /* host copy, [slots * stride] */
     guint8 *dirty;         /* [slots * stride] */
     guint32 *held;         /* [slots] pages of the row in the slot */
@@ -26,9 +25,10 @@ struct CudaTable {
     gint copies;
 };
 
-CudaTable *cuda_table_new(void)
+CudaTable *cuda_table_new(const TableMemory *memory)
 {
     CudaTable *self = g_new0(CudaTable, 1);
+    self->memory = memory;
     self->changed = g_array_new(FALSE, FALSE, sizeof(gint32));
     self->lens = g_array_new(FALSE, FALSE, sizeof(gint32));
     self->offset = g_array_new(FALSE, FALSE, sizeof(gint32));
@@ -47,9 +47,9 @@ void cuda_table_free(CudaTable *self)
     g_array_unref(self->lens);
     g_array_unref(self->offset);
     g_array_unref(self->keys);
-    cudaFree(self->device_ids);
-    cudaFree(self->device_step);
-    cudaFreeHost(self->staging);
+    self->memory->put(self->device_ids);
+    self->memory->put(self->device_step);
+    self->memory->put_pinned(self->staging);
     g_free(self);
 }
 
@@ -158,30 +158,24 @@ gboolean cuda_table_step(CudaTable *self, const Step *step, const StepRow *rows,
 
 /* --- to the device --- */
 
-static gboolean cuda_ok(cudaError_t e, const char *what, GError **error)
-{
-    if (e == cudaSuccess)
-        return TRUE;
-    cudaGetLastError();
-    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "block tables: %s: %s", what,
-                cudaGetErrorString(e));
-    return FALSE;
-}
-
 /* Waits for the copies in flight first: the staging buffer is about to be written. */
 static gboolean grow(CudaTable *self, gsize bytes, gpointer stream, GError **error)
 {
-    if (!cuda_ok(cudaStreamSynchronize(stream), "waiting", error))
+    if (!self->memory->wait(stream, error))
         return FALSE;
     if (bytes <= self->step_bytes)
         return TRUE;
     bytes = MAX(2 * bytes, 1 << 16);
-    cudaFree(self->device_step);
-    cudaFreeHost(self->staging);
+    self->memory->put(self->device_step);
+    self->memory->put_pinned(self->staging);
     self->device_step = self->staging = NULL;
     self->step_bytes = 0;
-    if (!cuda_ok(cudaMalloc((void **)&self->device_step, bytes), "device memory", error) ||
-        !cuda_ok(cudaMallocHost((void **)&self->staging, bytes), "pinned memory", error))
+    void *step = NULL, *staging = NULL;
+    const gboolean ok =
+        self->memory->get(&step, bytes, error) && self->memory->get_pinned(&staging, bytes, error);
+    self->device_step = step;
+    self->staging = staging;
+    if (!ok)
         return FALSE;
     self->step_bytes = bytes;
     return TRUE;
@@ -191,16 +185,16 @@ static gboolean send_all(CudaTable *self, gpointer stream, GError **error)
 {
     const gsize words = self->slots * self->stride;
     if (words > self->device_words) {
-        cudaFree(self->device_ids);
+        void *ids = NULL;
+        self->memory->put(self->device_ids);
         self->device_ids = NULL;
-        if (!cuda_ok(cudaMalloc((void **)&self->device_ids, words * sizeof(gint32)),
-                     "device memory", error))
+        self->device_words = 0;
+        if (!self->memory->get(&ids, words * sizeof(gint32), error))
             return FALSE;
+        self->device_ids = ids;
         self->device_words = words;
     }
-    if (!cuda_ok(cudaMemcpyAsync(self->device_ids, self->ids, words * sizeof(gint32),
-                                 cudaMemcpyHostToDevice, stream),
-                 "copy", error))
+    if (!self->memory->copy(self->device_ids, self->ids, words * sizeof(gint32), stream, error))
         return FALSE;
     self->upload_bytes += (gint64)(words * sizeof(gint32));
     self->copies++;
@@ -236,21 +230,14 @@ gboolean cuda_table_flush(CudaTable *self, void *stream, GError **error)
     stage(self, rows, changed);
     self->rows_room = rows;
     if (bytes > 0) {
-        if (!cuda_ok(cudaMemcpyAsync(self->device_step, self->staging, bytes,
-                                     cudaMemcpyHostToDevice, stream),
-                     "copy", error))
+        if (!self->memory->copy(self->device_step, self->staging, bytes, stream, error))
             return FALSE;
         self->upload_bytes += (gint64)bytes;
         self->copies++;
     }
-    AttnCudaError e = {""};
     const gint32 *where = cuda_table_offset(self) + rows;
-    if (attn_device_scatter(self->device_ids, where, where + changed, (int32_t)changed, stream,
-                            &e) != ATTN_OK) {
-        g_set_error_literal(error, KV_ERROR, KV_ERROR_MACHINE, e.text);
-        return FALSE;
-    }
-    return TRUE;
+    return changed == 0 || self->memory->scatter(self->device_ids, where, where + changed,
+                                                 (gint32)changed, stream, error);
 }
 
 /* --- what is there --- */

@@ -9,10 +9,11 @@
 #ifndef KV_REPLAY_CUDA_TABLE_H
 #define KV_REPLAY_CUDA_TABLE_H
 
+#include "replay/table_memory.h"
 #include "sim/steps_file.h"
 
 typedef struct CudaTable CudaTable;
-CudaTable *cuda_table_new(void);
+CudaTable *cuda_table_new(const TableMemory *memory); /* borrowed */
 void cuda_table_free(CudaTable *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CudaTable, cuda_table_free)
 

@@ -160,7 +160,7 @@ LayerEngine *layer_engine_new(const LayerConfig *config, GError **error)
 {
     g_autoptr(LayerEngine) self = g_new0(LayerEngine, 1);
     self->config = *config;
-    self->table = cuda_table_new();
+    self->table = cuda_table_new(&table_memory_cuda);
     attn_plan_init(&self->plan);
     if (!open_device(self, error) || !make_weights(self, error) || !make_arena(self, error) ||
         !make_activations(self, error) || !layer_make_room(self, 0, 0, error) ||

@@ -30,6 +30,14 @@ static void check_backends(void)
         g_autofree char *why = NULL;
         gboolean ok = ops->available(&config, &why);
         check(ok, ops->info.name, why != NULL ? why : "");
+        const gint devices = ops->devices != NULL ? ops->devices() : 1;
+        for (gint d = 1; d < devices; d++) { /* of a fleet, or for --tp */
+            BackendConfig other = {.layers = 1, .tp = 1, .device = d};
+            g_autofree char *what = g_strdup_printf("%s %d", ops->info.name, d);
+            g_autofree char *text = NULL;
+            ok = ops->available(&other, &text);
+            check(ok, what, text != NULL ? text : "");
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 #include "replay/calibrate.h"
 #include "replay/fit.h"
 #include "replay/profile.h"
+#include "replay/regions.h"
 
 static const char examples[] =
     "Without --fit the device is measured: bandwidths, launch and plan costs, and every route over "
@@ -27,7 +28,7 @@ static const char examples[] =
 
 typedef struct Options {
     char **fit, **held_out, **with;
-    char *out, *device, *backend, *cells, *table, *seconds;
+    char *out, *device, *backend, *cells, *table, *seconds, *regions;
     gboolean quick, quiet;
     gint threads, sms;
 } Options;
@@ -43,6 +44,7 @@ static void options_clear(Options *o)
     g_free(o->cells);
     g_free(o->table);
     g_free(o->seconds);
+    g_free(o->regions);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
@@ -75,13 +77,42 @@ static void judge(const DeviceProfile *profile, const CalibrationTable *table, c
     print_judgement("learned", &learned);
 }
 
+/* Each held-out table, and all of them. */
+static gboolean judge_each(const DeviceProfile *profile, char **paths, GError **error)
+{
+    g_autoptr(CalibrationTable) all = calibration_table_new();
+    if (!read_tables(all, paths, error))
+        return FALSE;
+    for (char **p = paths; p != NULL && *p != NULL; p++) {
+        g_autoptr(CalibrationTable) one = calibration_table_new();
+        g_autofree char *name = g_path_get_basename(*p);
+        if (!calibration_table_read(one, *p, error))
+            return FALSE;
+        judge(profile, one, name);
+        g_autoptr(GString) text = g_string_new(NULL);
+        fit_judge_routes(profile, one, FIT_LEARNED, text);
+        g_print("%s", text->str);
+    }
+    if (paths != NULL && g_strv_length(paths) > 1)
+        judge(profile, all, "on all held-out tables");
+    return TRUE;
+}
+
+static gboolean write_regions(const DeviceProfile *profile, const char *path, GError **error)
+{
+    const AttnShape shape = {32, 8, 128, 16, ATTN_F16, ATTN_HND};
+    if (path == NULL)
+        return TRUE;
+    g_autoptr(OutFile) out = out_file_new(path, error);
+    return out != NULL && regions_write(profile, &shape, out, error) && out_file_commit(out, error);
+}
+
 /* --- fitting what was measured before --- */
 
 static gboolean fit_tables(const Options *o, GError **error)
 {
     g_autoptr(CalibrationTable) table = calibration_table_new();
-    g_autoptr(CalibrationTable) test = calibration_table_new();
-    if (!read_tables(table, o->fit, error) || !read_tables(test, o->held_out, error))
+    if (!read_tables(table, o->fit, error))
         return FALSE;
     g_autoptr(DeviceProfile) profile =
         fit_profile(table, o->device != NULL ? o->device : "unnamed device", 0, error);
@@ -89,8 +120,7 @@ static gboolean fit_tables(const Options *o, GError **error)
         !device_profile_write(profile, o->out != NULL ? o->out : "profile.json", error))
         return FALSE;
     judge(profile, table, "on the tables it was fitted to");
-    judge(profile, test, "on held-out tables");
-    return TRUE;
+    return judge_each(profile, o->held_out, error) && write_regions(profile, o->regions, error);
 }
 
 /* --- measuring --- */
@@ -205,7 +235,9 @@ static gboolean measure(const Options *o, const char *command, Progress *progres
     print_measured(done);
     judge(done->profile, done->fitted, "on the cells it was fitted to");
     judge(done->profile, done->held_out, "on held-out cells");
-    judge(done->profile, test, "on held-out tables");
+    if (!judge_each(done->profile, o->held_out, error) ||
+        !write_regions(done->profile, o->regions, error))
+        return FALSE;
     g_print("%s\n", path);
     return TRUE;
 }
@@ -248,6 +280,9 @@ gboolean cmd_calibrate(const Invocation *inv, int argc, char **argv, GError **er
          "held-out table to judge the fit on; may be repeated", "FILE"},
         {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out,
          "profile to write (default profile-DEVICE.json, with --fit profile.json)", "FILE"},
+        {"regions", 0, 0, G_OPTION_ARG_FILENAME, &o.regions,
+         "write which route the learned model takes over rows, lengths and skew (kvreplay plot)",
+         "FILE"},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {NULL, 0, 0, 0, NULL, NULL, NULL},
     };

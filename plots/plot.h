@@ -29,7 +29,8 @@ typedef struct PlotOps {
 
 extern const PlotOps plot_launches, plot_merge, plot_batch, plot_step_length, plot_share,
     plot_tasks, plot_breakdown, plot_roof, plot_composition, plot_pool, plot_latency, plot_regions,
-    plot_regret, plot_traffic, plot_workload, plot_compare, plot_load, plot_sweep, plot_bench;
+    plot_regret, plot_traffic, plot_workload, plot_compare, plot_load, plot_sweep, plot_bench,
+    plot_peers, plot_decisions;
 
 /* Reasons shared by several. */
 const char *lacks_replay(const PlotInput *input);   /* routes on decode steps */

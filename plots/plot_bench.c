@@ -39,13 +39,26 @@ static const char *const time_names[] = {"kernel_us", "median_us", "time_us", NU
 static guint family_number(GPtrArray *families, const char *name)
 {
     guint at;
-    if (*name == '\0' || strcmp(name, "equal") == 0 || strcmp(name, "uniform") == 0)
+    if (*name == '\0' || strcmp(name, "equal") == 0)
         return 0;
     if (!g_ptr_array_find_with_equal_func(families, name, g_str_equal, &at)) {
         at = families->len;
         g_ptr_array_add(families, g_strdup(name));
     }
     return at + 1;
+}
+
+/* Cells of the first shape in the file alone: others would lie on them. */
+static gboolean same_shape(const CsvRows *rows, const int shape[3], char **first)
+{
+    if (shape[0] < 0 || shape[1] < 0 || shape[2] < 0)
+        return TRUE;
+    g_autofree char *name =
+        g_strdup_printf("%s:%s d %s", csv_rows_text(rows, shape[0]), csv_rows_text(rows, shape[1]),
+                        csv_rows_text(rows, shape[2]));
+    if (*first == NULL)
+        *first = g_strdup(name);
+    return strcmp(*first, name) == 0;
 }
 
 /* GB/s where the file has it, else 1/kernel time is of no use across cells: microseconds. */
@@ -68,8 +81,13 @@ static GArray *read_cells(const char *path, gboolean *ret_rate, GPtrArray *famil
     g_autoptr(GArray) cells = g_array_new(FALSE, FALSE, sizeof(BenchCell));
     g_array_set_clear_func(cells, bench_cell_clear);
     int family = csv_rows_find(rows, "family"), got;
+    const int shape[] = {csv_rows_find(rows, "q_heads"), csv_rows_find(rows, "kv_heads"),
+                         csv_rows_find(rows, "head_dim")};
+    g_autofree char *first = NULL;
     while ((got = csv_rows_next(rows, error)) > 0) {
         BenchCell cell;
+        if (!same_shape(rows, shape, &first))
+            continue;
         if (!csv_rows_real(rows, batch, &cell.batch, error) ||
             !csv_rows_real(rows, context, &cell.context, error) ||
             !csv_rows_real(rows, value, &cell.value, error))
@@ -183,7 +201,7 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
     for (guint i = 0; i < cells->len; i++) {
         const BenchCell *cell = &g_array_index(cells, BenchCell, i);
         if (!g_ptr_array_find_with_equal_func(routes, cell->route, g_str_equal, NULL) &&
-            routes->len < 9)
+            routes->len < 18)
             g_ptr_array_add(routes, cell->route);
         add_distinct(batches, cell->batch);
         add_distinct(contexts, cell->column);

@@ -30,6 +30,8 @@ const PluginInfo *const plots[] = {
     &plot_load.info,
     &plot_sweep.info,
     &plot_bench.info,
+    &plot_peers.info,
+    &plot_decisions.info,
     NULL,
 };
 // clang-format on

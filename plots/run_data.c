@@ -58,8 +58,10 @@ static gboolean open_lone_file(RunData *self, const char *path, GError **error)
         return run_data_read_replay(self, path, NULL, error);
     if (csv_rows_find(rows, "request_id") >= 0)
         return run_data_read_requests(self, path, NULL, error);
-    if (csv_rows_find(rows, "route") >= 0 &&
-        (csv_rows_find(rows, "context") >= 0 || csv_rows_find(rows, "batch") >= 0))
+    if (csv_rows_find(rows, "skew") >= 0 && csv_rows_find(rows, "expected_us") >= 0)
+        self->regions_path = g_strdup(path);
+    else if (csv_rows_find(rows, "route") >= 0 &&
+             (csv_rows_find(rows, "context") >= 0 || csv_rows_find(rows, "batch") >= 0))
         self->bench_path = g_strdup(path);
     else
         self->sweep_path = g_strdup(path);
@@ -87,11 +89,13 @@ static gboolean read_folder_head(RunData *self, GError **error)
     part_of(self->folder, "steps.kvsteps", &self->steps_path);
     part_of(self->folder, "sweep.csv", &self->sweep_path);
     part_of(self->folder, "bench.csv", &self->bench_path);
+    part_of(self->folder, "regions.csv", &self->regions_path);
     if (summary == NULL && self->replay_path == NULL && self->requests_path == NULL &&
-        self->steps_path == NULL && self->sweep_path == NULL && self->bench_path == NULL) {
+        self->steps_path == NULL && self->sweep_path == NULL && self->bench_path == NULL &&
+        self->regions_path == NULL) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
                     "%s: no run's output folder: none of summary.json, replay.csv, requests.csv, "
-                    "steps.kvsteps, sweep.csv, bench.csv is there",
+                    "steps.kvsteps, sweep.csv, bench.csv, regions.csv is there",
                     self->folder);
         return FALSE;
     }
@@ -181,6 +185,7 @@ void run_data_free(RunData *self)
     g_free(self->steps_path);
     g_free(self->sweep_path);
     g_free(self->bench_path);
+    g_free(self->regions_path);
     g_free(self);
 }
 

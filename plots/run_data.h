@@ -105,7 +105,7 @@ typedef struct RunData {
     StepsData *steps_data;         /* NULL where there is no steps file */
     double kv_heads;               /* 0 = not known */
     RequestData *requests;         /* NULL where there is none */
-    char *sweep_path, *bench_path; /* CSV files to be read by their pictures; NULL */
+    char *sweep_path, *bench_path, *regions_path; /* CSV files to be read by their pictures; NULL */
 } RunData;
 
 RunData *run_data_load(const char *path, Progress *progress, GError **error);

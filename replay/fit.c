@@ -239,6 +239,7 @@ static double predict(const DeviceProfile *profile, const CalibrationTable *tabl
 
 typedef struct Group { /* the samples of one step */
     double predicted, chosen_us, best_us;
+    guint chosen; /* route */
 } Group;
 
 static Group *decide(const DeviceProfile *profile, const CalibrationTable *table, FitModel model,
@@ -255,6 +256,7 @@ static Group *decide(const DeviceProfile *profile, const CalibrationTable *table
         if (us < g->predicted) {
             g->predicted = us;
             g->chosen_us = r->kernel_us;
+            g->chosen = r->route;
         }
         const double error = fabs(us / r->kernel_us - 1);
         if (isfinite(error))
@@ -291,4 +293,37 @@ FitJudgement fit_judge(const DeviceProfile *profile, const CalibrationTable *tab
     ret.error_p50 = quantile_linear(e, errors->len, 0.5);
     ret.error_p95 = quantile_linear(e, errors->len, 0.95);
     return ret;
+}
+
+void fit_judge_routes(const DeviceProfile *profile, const CalibrationTable *table, FitModel model,
+                      GString *out)
+{
+    const guint n = table->routes->len;
+    g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autofree Group *group = decide(profile, table, model, errors);
+    g_autofree double *fixed = g_new0(double, n + 1);
+    g_autofree guint64 *seen = g_new0(guint64, n + 1), *taken = g_new0(guint64, n + 1);
+    double chosen = 0;
+    for (guint i = 0; i < table->rows->len; i++) {
+        fixed[row_at(table, i)->route] += row_at(table, i)->kernel_us;
+        seen[row_at(table, i)->route]++;
+    }
+    for (guint64 g = 0; g < table->groups; g++) {
+        if (isnan(group[g].chosen_us))
+            return;
+        chosen += group[g].chosen_us;
+        taken[group[g].chosen]++;
+    }
+    if (table->groups == 0)
+        return;
+    g_string_append(out, "takes:");
+    for (guint i = 0; i < n; i++)
+        g_string_append_printf(out, " %s %.1f %%", (const char *)table->routes->pdata[i],
+                               100.0 * (double)taken[i] / (double)table->groups);
+    g_string_append(out, "\neach alone over it:");
+    for (guint i = 0; i < n; i++)
+        if (seen[i] == table->groups)
+            g_string_append_printf(out, " %s %.3f", (const char *)table->routes->pdata[i],
+                                   fixed[i] / chosen);
+    g_string_append_c(out, '\n');
 }

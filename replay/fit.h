@@ -28,6 +28,11 @@ typedef struct FitJudgement {
     double error_p50, error_p95; /* |predicted / measured - 1| over all samples */
     double best_share;           /* steps in which the best route was taken */
 } FitJudgement;
+/* "takes": each route's share of the model's decisions, and the time of always taking it over the
+ * model's (above 1: the model is faster), a line; routes that are not in every step are left out.
+ */
+void fit_judge_routes(const DeviceProfile *profile, const CalibrationTable *table, FitModel model,
+                      GString *out);
 FitJudgement fit_judge(const DeviceProfile *profile, const CalibrationTable *table, FitModel model);
 
 #endif

@@ -85,7 +85,8 @@ static gboolean judge_each(const DeviceProfile *profile, char **paths, GError **
         return FALSE;
     for (char **p = paths; p != NULL && *p != NULL; p++) {
         g_autoptr(CalibrationTable) one = calibration_table_new();
-        g_autofree char *name = g_path_get_basename(*p);
+        g_autofree char *base = g_path_get_basename(*p);
+        g_autofree char *name = g_strdup_printf("on held-out tables: %s", base);
         if (!calibration_table_read(one, *p, error))
             return FALSE;
         judge(profile, one, name);

@@ -122,7 +122,8 @@ static guint rank_of(const GArray *values, double value)
 static void tics(Picture *p, char axis, const GArray *values, const GPtrArray *families,
                  gboolean labels)
 {
-    picture_add(p, "set %crange [-0.5:%u.5]\nset %ctics scale 0 (", axis, values->len - 1, axis);
+    picture_add(p, "set %crange [-0.5:%u.5]\nset %ctics scale 0 %s(", axis, values->len - 1, axis,
+                axis == 'x' && families->len > 0 ? "rotate by 35 right " : "");
     for (guint i = 0; i < values->len; i++) {
         double v = g_array_index(values, double, i);
         gboolean k = v >= 1024 && fmod(v, 1024) == 0;
@@ -173,9 +174,10 @@ static void draw(Picture *p, const GArray *cells, const GPtrArray *routes, const
     guint columns = MIN(routes->len, 3), rows = (routes->len + columns - 1) / columns;
     for (guint i = 0; i < routes->len; i++) {
         guint x = i % columns, y = i / columns;
+        const double inch = 1 / (0.5 + 1.7 * rows); /* of the picture's height */
         double w = 0.84 / columns, h = 0.86 / rows, left = 0.065 + x * w, top_y = 0.96 - y * h;
         gboolean last = i + columns >= routes->len;
-        plot_place(p, left, left + w - 0.015, top_y - h + 0.09, top_y - 0.02);
+        plot_place(p, left, left + w - 0.015, top_y - h + 0.35 * inch, top_y - 0.08 * inch);
         tics(p, 'x', contexts, families, last);
         tics(p, 'y', batches, families, x == 0);
         picture_add(p, "%s\n%s\n%s",

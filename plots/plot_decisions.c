@@ -69,19 +69,25 @@ static void panel(Picture *p, const Regions *regions, guint skew, gboolean title
     GString *text = g_string_new(NULL);
     for (guint route = 0; route < regions->routes->len; route++) {
         const char *name = regions->routes->pdata[route];
-        guint block = picture_map_block(p, skew + 1, name, "log2_rows log2_longest margin_percent");
+        guint block = 0;
+        gboolean begun = FALSE; /* an empty block would not count as one */
         for (guint i = 0; i < regions->points->len; i++) {
             const Point *point = &g_array_index(regions->points, Point, i);
             if (point->skew != skew || point->route != route)
                 continue;
+            if (!begun)
+                block =
+                    picture_map_block(p, skew + 1, name, "log2_rows log2_longest margin_percent");
+            begun = TRUE;
             const double row[] = {log2(point->rows), log2(point->longest), 100 * point->margin};
             picture_row(p, 3, row);
         }
-        g_string_append_printf(
-            text,
-            "    DATA index %u using 1:2:($3 > 2 ? 0.24 : 0.1 + 0.07*$3):($3 > 2 ? 0.24 : 0.1 + "
-            "0.07*$3) with boxxyerror lc rgb '%s' notitle, \\\n",
-            block, picture_route_colour(name, route));
+        if (begun)
+            g_string_append_printf(text,
+                                   "    DATA index %u using 1:2:($3 > 2 ? 0.24 : 0.1 + "
+                                   "0.07*$3):($3 > 2 ? 0.24 : 0.1 + "
+                                   "0.07*$3) with boxxyerror lc rgb '%s' notitle, \\\n",
+                                   block, picture_route_colour(name, route));
         if (titles)
             g_string_append_printf(text, "    NaN with boxes lc rgb '%s' title %s, \\\n",
                                    picture_route_colour(name, route), picture_text(p, name));
@@ -116,7 +122,7 @@ static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)
     picture_note(p, "margin: the second route's expected time over the first's, less 1");
     picture_add(p, "set xrange [-0.4:7.4]\nset yrange [6.6:17.4]\nunset grid\n"
                    "set style fill solid 0.9 noborder\nset xlabel 'rows'\n"
-                   "set key at screen 0.5,0.995 center top horizontal width 1\n");
+                   "set key at screen 0.5,0.995 center top vertical maxrows 1 width 1\n");
     plot_multi_begin(p);
     for (guint skew = 0; skew < n; skew++) {
         const double width = 0.91 / n, left = 0.075 + skew * width;

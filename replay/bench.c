@@ -88,7 +88,7 @@ static gboolean run_cell(Run *run, const BenchCell *cell, gboolean wide, GError 
 {
     Bench *self = run->bench;
     BenchCellResult *done;
-    if (seconds_now() > run->until) {
+    if (seconds_now() >= run->until) {
         done = bench_cell_skip(self, cell, g_strdup("n/a: no time was left for it"));
     } else {
         if (!open_for(self, cell, wide, error))

@@ -37,8 +37,8 @@ set cblabel 'KV read rate (GB/s)'
 set multiplot
 set lmargin at screen 0.065
 set rmargin at screen 0.33
-set bmargin at screen 0.62
-set tmargin at screen 0.94
+set bmargin at screen 0.619743589744
+set tmargin at screen 0.939487179487
 set xrange [-0.5:3.5]
 set xtics scale 0 ('' 0, '' 1, '' 2, '' 3)
 set yrange [-0.5:3.5]
@@ -51,8 +51,8 @@ plot DATA index 0 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, 
 if (F eq 'svg') { print axes(1, '--') }
 set lmargin at screen 0.345
 set rmargin at screen 0.61
-set bmargin at screen 0.62
-set tmargin at screen 0.94
+set bmargin at screen 0.619743589744
+set tmargin at screen 0.939487179487
 set xrange [-0.5:3.5]
 set xtics scale 0 ('' 0, '' 1, '' 2, '' 3)
 set yrange [-0.5:3.5]
@@ -66,8 +66,8 @@ plot DATA index 1 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, 
 if (F eq 'svg') { print axes(2, '--') }
 set lmargin at screen 0.625
 set rmargin at screen 0.89
-set bmargin at screen 0.62
-set tmargin at screen 0.94
+set bmargin at screen 0.619743589744
+set tmargin at screen 0.939487179487
 set xrange [-0.5:3.5]
 set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]
@@ -81,8 +81,8 @@ plot DATA index 2 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, 
 if (F eq 'svg') { print axes(3, '--') }
 set lmargin at screen 0.065
 set rmargin at screen 0.33
-set bmargin at screen 0.19
-set tmargin at screen 0.51
+set bmargin at screen 0.189743589744
+set tmargin at screen 0.509487179487
 set xrange [-0.5:3.5]
 set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]
@@ -96,8 +96,8 @@ plot DATA index 3 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, 
 if (F eq 'svg') { print axes(4, '--') }
 set lmargin at screen 0.345
 set rmargin at screen 0.61
-set bmargin at screen 0.19
-set tmargin at screen 0.51
+set bmargin at screen 0.189743589744
+set tmargin at screen 0.509487179487
 set xrange [-0.5:3.5]
 set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]

@@ -94,7 +94,7 @@ static guint64 steps_to_execute(const PaperRun *run, const PaperExperiment *e)
         return run->quick ? 8 : G_MAXUINT64;
     if (e->max_active == 1)
         return run->quick ? 3 : 8;
-    return !run->quick ? 3 : nth < 2 ? 1 : 0;
+    return !run->quick ? 3 : nth < 1 ? 1 : 0;
 }
 
 static void add_lanes(GPtrArray *entries, const PaperSeries *series)

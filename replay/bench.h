@@ -86,6 +86,7 @@ typedef struct BenchLine { /* one route in one cell; what was not measured is -1
     gboolean peer;
     char *note;    /* why it was not timed; NULL = it was */
     gint workers;  /* that its plan was made for */
+    gint rounds;   /* that its times are medians of */
     gint launches; /* -1 = not known */
     double kernel_us, plan_us, wall_us;
     double graph_us, graph_wall_us;

@@ -1,4 +1,5 @@
 /* One cell: its steps, the check of every route, and then their times. */
+#include <math.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -193,14 +194,30 @@ static void shift_sets(Bench *self, guint runs)
     }
 }
 
+enum { SLOW_ROUNDS = 3 };
+
+/* Lanes that take over three times the fastest one's time: a few rounds tell as much of them. */
+static void note_slow(Bench *self)
+{
+    double least = (double)INFINITY;
+    for (guint i = 0; i < self->n; i++)
+        if (self->lane[i].line.note == NULL)
+            least = MIN(least, self->lane[i].time[TIME_KERNEL][0]);
+    for (guint i = 0; i < self->n; i++)
+        if (self->lane[i].time[TIME_KERNEL][0] > 3 * least)
+            self->lane[i].rounds = SLOW_ROUNDS;
+}
+
 /* `warm` rounds before the first that counts. */
 static void time_lanes(Bench *self, gint warm, gint rounds, gboolean large)
 {
+    for (guint i = 0; i < self->n; i++)
+        self->lane[i].rounds = rounds;
     for (gint round = -warm; round < rounds; round++) {
         const guint from = self->turn;
         for (guint k = 0; k < self->n; k++) {
             BenchLane *lane = &self->lane[(k + (guint)(round + warm)) % self->n];
-            if (lane->line.note != NULL)
+            if (lane->line.note != NULL || round >= lane->rounds)
                 continue;
             if (self->ops == &backend_cpu)
                 time_lane_cpu(self, lane, MAX(round, 0));
@@ -208,6 +225,8 @@ static void time_lanes(Bench *self, gint warm, gint rounds, gboolean large)
                 time_lane(self, lane, large, MAX(round, 0));
         }
         shift_sets(self, self->turn - from);
+        if (round == 0 && rounds > SLOW_ROUNDS)
+            note_slow(self);
     }
 }
 
@@ -217,12 +236,14 @@ static double median_of(double *values, gint n)
     return quantile_linear(values, (gsize)n, 0.5);
 }
 
-static void finish_line(const Bench *self, BenchLane *lane, gint rounds, gboolean large)
+static void finish_line(const Bench *self, BenchLane *lane, gboolean large)
 {
     BenchLine *line = &lane->line;
+    const gint rounds = lane->rounds;
     if (line->note != NULL)
         return;
     line->workers = lane->plan_config.workers;
+    line->rounds = rounds;
     line->kernel_us = median_of(lane->time[TIME_KERNEL], rounds);
     if (self->config->kernel_only)
         return;
@@ -329,7 +350,7 @@ BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
     bench_check(self);
     time_lanes(self, self->config->kernel_only ? 0 : warm, ret->rounds, large);
     for (guint i = 0; i < self->n; i++)
-        finish_line(self, &self->lane[i], ret->rounds, large);
+        finish_line(self, &self->lane[i], large);
     if (self->config->calibration != NULL)
         write_calibration(self, ret);
     for (guint i = 0; i < self->n; i++) {

@@ -136,7 +136,7 @@ static void line_columns(FILE *f, const BenchResult *result, const BenchCellResu
     small(f, line->rows_diff);
     small(f, line->flashinfer_diff);
     number(f, result->empty_us > 0 ? result->empty_us : -1, 2);
-    number(f, cell->rounds, 0);
+    number(f, timed ? line->rounds : 0, 0);
     if (timed)
         fputc(',', f);
     else

@@ -14,6 +14,7 @@ typedef struct BenchLane {
     AttnPlanConfig plan_config;
     AttnPlan plan;
     double *time[TIMES]; /* [BENCH_MAX_ROUNDS] each */
+    gint rounds;         /* of these, in the cell in hand */
     guint16 *out;        /* of the check; [rows][q_heads][head_dim] */
     BenchLine line;
 } BenchLane;

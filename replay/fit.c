@@ -5,14 +5,9 @@
 
 #include "base/error.h"
 #include "base/stats.h"
+#include "replay/fit_private.h"
 #include "replay/model.h"
-#include "replay/nnls.h"
 #include "replay/regret.h"
-
-static const CalibrationRow *row_at(const CalibrationTable *table, guint i)
-{
-    return &g_array_index(table->rows, CalibrationRow, i);
-}
 
 /* Best time of each group. */
 static double *best_times(const CalibrationTable *table)
@@ -21,17 +16,16 @@ static double *best_times(const CalibrationTable *table)
     for (guint64 g = 0; g < table->groups; g++)
         best[g] = (double)INFINITY;
     for (guint i = 0; i < table->rows->len; i++) {
-        const CalibrationRow *r = row_at(table, i);
+        const CalibrationRow *r = fit_row(table, i);
         best[r->group] = MIN(best[r->group], r->kernel_us);
     }
     return best;
 }
 
-/* Adds a sample on its relative error, times best/T; `given` of its time is explained already. */
-static void add_sample(Nnls *nnls, double *terms, int n, const CalibrationRow *r, double best,
-                       double given)
+void fit_add_sample(Nnls *nnls, double *terms, int n, const CalibrationRow *r, double best,
+                    double given, double weight)
 {
-    const double by = best / (r->kernel_us * r->kernel_us);
+    const double by = weight * best / (r->kernel_us * r->kernel_us);
     for (int i = 0; i < n; i++)
         terms[i] *= by;
     nnls_add(nnls, terms, (r->kernel_us - given) * by);
@@ -65,7 +59,7 @@ static double fit_cost_at(const CalibrationTable *table, const double *best, con
     Nnls nnls;
     nnls_init(&nnls, n);
     for (guint i = 0; i < table->rows->len; i++) {
-        const CalibrationRow *r = row_at(table, i);
+        const CalibrationRow *r = fit_row(table, i);
         const AttnCounts *c = &r->counts;
         if (!own[r->route])
             continue;
@@ -74,7 +68,7 @@ static double fit_cost_at(const CalibrationTable *table, const double *best, con
         double terms[NNLS_MAX] = {MAX(bytes, least) + 2 * (double)c->merge_state_bytes,
                                   c->launches};
         terms[2 + r->route] = 1;
-        add_sample(&nnls, terms, n, r, best[r->group], floor * terms[0]);
+        fit_add_sample(&nnls, terms, n, r, best[r->group], floor * terms[0], 1);
     }
     const double left = nnls_solve(&nnls, ret);
     ret[0] += floor;
@@ -87,7 +81,7 @@ static double peer_term(const CalibrationTable *table, const double *best, guint
 {
     double sum = 0, weights = 0;
     for (guint i = 0; i < table->rows->len; i++) {
-        const CalibrationRow *r = row_at(table, i);
+        const CalibrationRow *r = fit_row(table, i);
         if (r->route != route)
             continue;
         const double by = best[r->group] / (r->kernel_us * r->kernel_us);
@@ -122,82 +116,6 @@ static void fit_cost(const CalibrationTable *table, const double *best, const gu
     }
 }
 
-/* --- learned: by route; knee r, shared by all --- */
-
-static double fit_learned_at(const CalibrationTable *table, const double *best,
-                             const DeviceProfile *profile, double floor, guint route,
-                             double ret[MODEL_TERMS])
-{
-    Nnls nnls;
-    nnls_init(&nnls, MODEL_TERMS);
-    for (guint i = 0; i < table->rows->len; i++) {
-        const CalibrationRow *r = row_at(table, i);
-        if (r->route != route)
-            continue;
-        double terms[NNLS_MAX];
-        model_terms(terms, profile, &r->shape, r->workers, &r->counts);
-        add_sample(&nnls, terms, MODEL_TERMS, r, best[r->group], floor * terms[MODEL_STREAM]);
-    }
-    const double left = nnls_solve(&nnls, ret);
-    ret[MODEL_STREAM] += floor;
-    ret[MODEL_EXCESS] = MIN(ret[MODEL_EXCESS], ret[MODEL_STREAM]); /* more rows never cost less */
-    return left;
-}
-
-/* Wall time beyond the kernels', by route, on relative errors of the wall time; 0 where it was not
- * measured. */
-static void fit_host(const CalibrationTable *table, guint route, double ret[2])
-{
-    Nnls nnls;
-    guint n = 0;
-    nnls_init(&nnls, 2);
-    for (guint i = 0; i < table->rows->len; i++) {
-        const CalibrationRow *r = row_at(table, i);
-        if (r->route != route || r->wall_us <= 0)
-            continue;
-        const double terms[2] = {1 / r->wall_us, (double)r->counts.grid_tasks / r->wall_us};
-        nnls_add(&nnls, terms, MAX(r->wall_us - r->kernel_us, 0) / r->wall_us);
-        n++;
-    }
-    ret[0] = ret[1] = 0;
-    if (n > 0)
-        nnls_solve(&nnls, ret);
-}
-
-static void fit_learned(const CalibrationTable *table, const double *best, const guint8 *own,
-                        double most, DeviceProfile *profile)
-{
-    const double floor = most > 0 ? profile->bandwidth / most : 0; /* of `stream` */
-    double x[MODEL_TERMS], host[2], least = (double)INFINITY, chosen = profile->worker_bandwidth;
-    for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
-        profile->worker_bandwidth = profile->bandwidth / profile->workers * 0.5 * pow(16, k / 60.0);
-        double left = 0;
-        for (guint i = 0; i < table->routes->len; i++)
-            left += own[i] ? fit_learned_at(table, best, profile, floor, i, x) : 0;
-        if (left < least) {
-            least = left;
-            chosen = profile->worker_bandwidth;
-        }
-    }
-    profile->worker_bandwidth = chosen;
-    profile->has_learned = TRUE;
-    for (guint i = 0; i < table->routes->len; i++) {
-        fit_learned_at(table, best, profile, floor, i, x);
-        fit_host(table, i, host);
-        const LearnedRoute route = {g_strdup(table->routes->pdata[i]),
-                                    x[MODEL_FIXED],
-                                    x[MODEL_LAUNCH],
-                                    x[MODEL_STREAM],
-                                    x[MODEL_TAIL],
-                                    x[MODEL_MERGE],
-                                    x[MODEL_WAVE],
-                                    host[0],
-                                    host[1],
-                                    x[MODEL_EXCESS]};
-        g_array_append_val(profile->learned, route);
-    }
-}
-
 DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, double most,
                            GError **error)
 {
@@ -214,7 +132,7 @@ DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, do
     self->guess = FALSE;
     g_free(self->device);
     self->device = g_strdup(device);
-    self->workers = row_at(table, 0)->workers;
+    self->workers = fit_row(table, 0)->workers;
     g_autofree guint8 *own = own_routes(table);
     fit_cost(table, best, own, most, self);
     fit_learned(table, best, own, most, self);
@@ -249,7 +167,7 @@ static Group *decide(const DeviceProfile *profile, const CalibrationTable *table
     for (guint64 g = 0; g < table->groups; g++)
         group[g] = (Group){(double)INFINITY, (double)NAN, (double)INFINITY};
     for (guint i = 0; i < table->rows->len; i++) {
-        const CalibrationRow *r = row_at(table, i);
+        const CalibrationRow *r = fit_row(table, i);
         Group *g = &group[r->group];
         const double us = predict(profile, table, r, model);
         g->best_us = MIN(g->best_us, r->kernel_us);
@@ -305,8 +223,8 @@ void fit_judge_routes(const DeviceProfile *profile, const CalibrationTable *tabl
     g_autofree guint64 *seen = g_new0(guint64, n + 1), *taken = g_new0(guint64, n + 1);
     double chosen = 0;
     for (guint i = 0; i < table->rows->len; i++) {
-        fixed[row_at(table, i)->route] += row_at(table, i)->kernel_us;
-        seen[row_at(table, i)->route]++;
+        fixed[fit_row(table, i)->route] += fit_row(table, i)->kernel_us;
+        seen[fit_row(table, i)->route]++;
     }
     for (guint64 g = 0; g < table->groups; g++) {
         if (isnan(group[g].chosen_us))

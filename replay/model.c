@@ -31,7 +31,7 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShap
     ret[MODEL_STREAM] = stream > longest ? stream : longest;
     ret[MODEL_TAIL] = longest;
     ret[MODEL_MERGE] = 2 * (double)c->merge_state_bytes / p->bandwidth;
-    ret[MODEL_WAVE] = (double)c->grid_tasks / workers;
+    ret[MODEL_WAVE] = (double)((c->grid_tasks + workers - 1) / workers);
     ret[MODEL_EXCESS] =
         excess(stream, longest, (double)c->kv_bytes_touched, c, p->worker_bandwidth);
 }

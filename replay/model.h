@@ -7,8 +7,8 @@
  *
  * learned T = fixed + launch*L + stream * max(KVBytes/beta, longest/r) + tail * longest/r
  *             + excess * what the longest has over the mean, where that is not in `stream` already
- *             + merge * MergeBytes/beta + wave * tasks/workers,     coefficients >= 0, by route
- *         The shape is that of the work: what is read streams at the card's rate beta unless the
+ *             + merge * MergeBytes/beta + wave * ceil(tasks/workers),     coefficients >= 0, by
+ * route The shape is that of the work: what is read streams at the card's rate beta unless the
  *         longest task, at one worker's rate r, ends later (that is where skew and missing splits
  *         show); a part of a longest task runs on alone when the others have ended, and where tasks
  *         share the bandwidth that is what it has over the mean task: min(X, KVBytes/beta + X -

@@ -227,9 +227,9 @@ gboolean cuda_table_flush(CudaTable *self, void *stream, GError **error)
     self->copies = 0;
     if (!grow(self, bytes, stream, error) || (self->moved && !send_all(self, stream, error)))
         return FALSE;
-    stage(self, rows, changed);
     self->rows_room = rows;
     if (bytes > 0) {
+        stage(self, rows, changed);
         if (!self->memory->copy(self->device_step, self->staging, bytes, stream, error))
             return FALSE;
         self->upload_bytes += (gint64)bytes;

@@ -2,8 +2,11 @@
 import csv
 import json
 import os
+import signal
+import subprocess
+import time
 
-from tap import fails, main, ok, run
+from tap import KVREPLAY, fails, main, ok, run
 
 ARGS = ('--arrivals', 'poisson:rate=8', '--lengths',
         'uniform:prompt_min=10,prompt_max=400,output_min=1,output_max=30', '--requests', 40,
@@ -88,6 +91,35 @@ def test_resume_takes_what_each_replica_measured():
     again = open('r.csv').read().splitlines()
     assert len(again) == len(whole) and [l for l in again[1:] if l.split(',')[28] == '0'] == by['0']
     assert sorted(n for n in os.listdir('.') if n.startswith('r')) == ['r.csv']
+
+
+def test_interrupted_on_two_devices_and_resumed():
+    files = steps()
+    args = [KVREPLAY, 'replay', *files, '--backend', 'cpu', '--execute', 'all', '--check-every', '100000', '--repeats', '40',
+            '--devices', '0,1', '--csv', 'r.csv', '--quiet']
+    p = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for _ in range(600):
+        if os.path.exists('r-2.csv.part'):
+            break
+        time.sleep(0.05)
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=120)
+    assert p.returncode == 130, (p.returncode, err)
+    parts = sorted(n for n in os.listdir('.') if n.startswith('r'))
+    assert parts == ['r-1.csv.part', 'r-2.csv.part', 'r.csv.part'], parts
+    for name in parts:
+        text = open(name).read()
+        assert text == '' or text.endswith('\n'), name
+        width = {l.count(',') for l in text.splitlines()}
+        assert len(width) <= 1, (name, width)
+    args[args.index('40')] = '1'
+    again = subprocess.run(args + ['--resume', '--json'], capture_output=True, timeout=200)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)['replay']['correct'] in (True, None)
+    assert sorted(n for n in os.listdir('.') if n.startswith('r')) == ['r.csv']
+    ran = [r for r in lines('r.csv') if r['kernel_us']]
+    assert {r['replica'] for r in ran} == {'0', '1', '2'}
 
 
 def test_refusals_and_remarks():

@@ -403,6 +403,18 @@ static void test_no_memory(void)
                     "and 2.00 GiB are free: 512 pages would fit (--pool-pages, --layers) "
                     "(2 of 3 replicas ended)");
     replay_config_clear(&config);
+
+    set_config(&config, "cpu", "all", 2);
+    plugin_choice_clear(&config.backend);
+    config.backend.info = &backend_faulty.info;
+    fail_at = 0;
+    g_auto(Run) shares;
+    run_fleet(&shares, &config, 1, NULL);
+    fail_at = -1;
+    g_assert_error(shares.error, KV_ERROR, KV_ERROR_MACHINE);
+    g_assert_true(g_str_has_prefix(shares.error->message,
+                                   "rank 1 of 2 on device 1: device 1: too little memory"));
+    replay_config_clear(&config);
 }
 
 static void test_room(void)

@@ -12,6 +12,7 @@
 #include "cli/version.h"
 #include "plots/plots.h"
 #include "replay/backend.h"
+#include "replay/layer.h"
 #include "replay/peers_text.h"
 
 static const char examples[] = "Examples:\n  kvreplay doctor\n  kvreplay doctor --gpu h200 --model "
@@ -64,6 +65,15 @@ static void check_peers(void)
     g_print("%s", text->str);
 }
 
+/* Whole decode steps: cuBLAS and a GPU. */
+static void check_layer(void)
+{
+    g_autoptr(GError) why = NULL;
+    const gboolean ok = layer_available(0, &why);
+    check(ok, "layer",
+          ok ? "whole decode steps (paper --runtime layer): cuBLAS found" : why->message);
+}
+
 /* The pool's size as arithmetic: for --gpu, else for the card that the defaults stand for. */
 static gboolean print_pool(Scenario *scenario, GError **error)
 {
@@ -96,6 +106,7 @@ gboolean cmd_doctor(const Invocation *inv, int argc, char **argv, GError **error
     g_autofree char *why = NULL;
     g_autofree char *gnuplot = plots_gnuplot_version(&why);
     check(gnuplot != NULL, "gnuplot", gnuplot != NULL ? gnuplot : why);
+    check_layer();
     check_peers();
     return print_pool(scenario, error);
 }

@@ -28,7 +28,7 @@ static const char examples[] =
 
 typedef struct Options {
     char **fit, **held_out, **with;
-    char *out, *device, *backend, *cells, *table, *seconds, *regions;
+    char *out, *device, *backend, *cells, *table, *seconds, *regions, *rates;
     gboolean quick, quiet;
     gint threads, sms;
 } Options;
@@ -45,6 +45,7 @@ static void options_clear(Options *o)
     g_free(o->table);
     g_free(o->seconds);
     g_free(o->regions);
+    g_free(o->rates);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
@@ -110,15 +111,47 @@ static gboolean write_regions(const DeviceProfile *profile, const char *path, GE
 
 /* --- fitting what was measured before --- */
 
-static gboolean fit_tables(const Options *o, GError **error)
+/* An earlier profile's device and measured rates, for a new fit to its samples; the read rate
+ * bounds it. */
+static DeviceProfile *read_rates(const char *path, double *ret_most, GError **error)
+{
+    g_autoptr(DeviceProfile) earlier = device_profile_read(path, error);
+    if (earlier == NULL)
+        return NULL;
+    JsonObject *measured =
+        earlier->measured != NULL ? json_node_get_object(earlier->measured) : NULL;
+    *ret_most = measured != NULL
+                    ? 1e3 * json_object_get_double_member_with_default(measured, "read_gbps", 0)
+                    : 0;
+    if (*ret_most > 0)
+        return g_steal_pointer(&earlier);
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "%s: expected a profile made by a measuring calibrate: no measured.read_gbps",
+                path);
+    return NULL;
+}
+
+static gboolean fit_tables(const Options *o, const char *command, GError **error)
 {
     g_autoptr(CalibrationTable) table = calibration_table_new();
-    if (!read_tables(table, o->fit, error))
+    g_autoptr(DeviceProfile) earlier = NULL;
+    double most = 0;
+    if (!read_tables(table, o->fit, error) ||
+        (o->rates != NULL && (earlier = read_rates(o->rates, &most, error)) == NULL))
         return FALSE;
-    g_autoptr(DeviceProfile) profile =
-        fit_profile(table, o->device != NULL ? o->device : "unnamed device", 0, error);
-    if (profile == NULL ||
-        !device_profile_write(profile, o->out != NULL ? o->out : "profile.json", error))
+    const char *device = o->device != NULL ? o->device
+                         : earlier != NULL ? earlier->device
+                                           : "unnamed device";
+    g_autoptr(DeviceProfile) profile = fit_profile(table, device, most, error);
+    if (profile == NULL)
+        return FALSE;
+    if (earlier != NULL) {
+        JsonObject *measured = json_node_get_object(earlier->measured);
+        json_object_set_string_member(measured, "fitted_again_by", command);
+        json_object_set_string_member(measured, "fitted_again_commit", KVREPLAY_COMMIT);
+        profile->measured = json_node_copy(earlier->measured);
+    }
+    if (!device_profile_write(profile, o->out != NULL ? o->out : "profile.json", error))
         return FALSE;
     judge(profile, table, "on the tables it was fitted to");
     return judge_each(profile, o->held_out, error) && write_regions(profile, o->regions, error);
@@ -245,6 +278,10 @@ static gboolean measure(const Options *o, const char *command, Progress *progres
 
 static gboolean run(const Options *o, const char *command, Progress *progress, GError **error)
 {
+    if (o->fit == NULL && o->rates != NULL) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--rates goes with --fit");
+        return FALSE;
+    }
     if (o->fit == NULL)
         return measure(o, command, progress, error);
     if (o->backend != NULL || o->cells != NULL || o->table != NULL || o->seconds != NULL ||
@@ -254,7 +291,7 @@ static gboolean run(const Options *o, const char *command, Progress *progress, G
                     "--quick, --with, --threads or --sms");
         return FALSE;
     }
-    return fit_tables(o, error);
+    return fit_tables(o, command, error);
 }
 
 gboolean cmd_calibrate(const Invocation *inv, int argc, char **argv, GError **error)
@@ -277,6 +314,9 @@ gboolean cmd_calibrate(const Invocation *inv, int argc, char **argv, GError **er
         {"sms", 0, 0, G_OPTION_ARG_INT, &o.sms, "limit the grid to N SMs; 0 = all", "N"},
         {"fit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.fit,
          "calibration table to fit instead of measuring; may be repeated", "FILE"},
+        {"rates", 0, 0, G_OPTION_ARG_FILENAME, &o.rates,
+         "with --fit: an earlier profile of the device, whose measured rates bound the fit",
+         "FILE"},
         {"judge", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.held_out,
          "held-out table to judge the fit on; may be repeated", "FILE"},
         {"out", 'o', 0, G_OPTION_ARG_FILENAME, &o.out,

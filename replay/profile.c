@@ -212,6 +212,8 @@ DeviceProfile *device_profile_read(const char *path, GError **error)
     JsonObject *learned = object_member(&r, top, "learned", FALSE);
     if (learned != NULL)
         read_learned(&r, learned, self);
+    if (object_member(&r, top, "measured", FALSE) != NULL)
+        self->measured = json_node_copy(json_object_get_member(top, "measured"));
     return r.failed ? NULL : g_steal_pointer(&self);
 }
 

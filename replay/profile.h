@@ -40,7 +40,7 @@ typedef struct DeviceProfile {
     gboolean has_learned;
     double worker_bandwidth; /* bytes a microsecond that one worker can read alone */
     GArray *learned;         /* LearnedRoute */
-    JsonNode *measured;      /* what was measured and on what; written as it is, not read; NULL */
+    JsonNode *measured;      /* what was measured and on what: an object, kept as it is; NULL */
 } DeviceProfile;
 
 /* NULL + INPUT error naming the file and what is wrong. */

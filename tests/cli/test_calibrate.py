@@ -46,6 +46,12 @@ def test_what_runs_from_it():
     # the table that it wrote fits and judges too
     out = ok('calibrate', '--fit', 't.csv', '--judge', 't.csv', '--device', 'this one', '-o', 'again.json')
     assert 'held-out' in out and json.load(open('again.json'))['device'] == 'this one'
+    ok('calibrate', '--fit', 't.csv', '--rates', 'p.json', '-o', 'r.json')
+    p, r = json.load(open('p.json')), json.load(open('r.json'))
+    assert r['device'] == p['device'] and r['cost']['bandwidth_gbps'] <= p['measured']['read_gbps'] * 1.000001
+    assert r['measured'].pop('fitted_again_by').startswith('kvreplay') and r['measured'].pop('fitted_again_commit')
+    assert r['measured'] == p['measured']
+    fails(2, 'read_gbps', args=('calibrate', '--fit', 't.csv', '--rates', 'again.json'))
     out = measure('-o', 'q.json', '--judge', 't.csv', '--with', 't.csv')
     assert 'on held-out tables' in out and 'commit' in out.splitlines()[0]
     line = out[out.index('fitted to'):].splitlines()[2].split()
@@ -55,6 +61,7 @@ def test_what_runs_from_it():
 def test_refusals():
     fails(2, '--device', args=('calibrate', '--device', 'RTX'))
     fails(2, '--fit', args=('calibrate', '--fit', 't.csv', '--quick'))
+    fails(2, '--rates', args=('calibrate', '--rates', 'p.json'))
     fails(2, 'cells', args=('calibrate', '--backend', 'cpu', '--cells', 'len=x'))
     fails(1, 'counters', args=('calibrate', '--backend', 'counters'))
     fails(2, 'at least 3', args=('calibrate', '--backend', 'cpu', '--cells', 'len=64;rows=1;heads=8:2'))

@@ -17,10 +17,33 @@ static void print_number(FILE *out, JsonObject *o, const char *name, int width, 
         fprintf(out, " %*.*f", width, decimals, json_node_get_double(n));
 }
 
-void print_replay_table(FILE *out, JsonBuilder *finished)
+/* How far apart the shares of the heads were; nothing where there are none. */
+static void print_shares(FILE *out, JsonObject *routes)
 {
-    g_autoptr(JsonNode) root = json_builder_get_root(finished);
-    JsonObject *replay = member_object(json_node_get_object(root), "replay");
+    g_autoptr(GList) names = json_object_get_members(routes);
+    gboolean any = FALSE;
+    for (GList *l = names; l != NULL; l = l->next) {
+        JsonObject *r = member_object(routes, l->data);
+        JsonNode *n = r != NULL ? json_object_get_member(r, "rank_kernel_us_mean") : NULL;
+        if (n == NULL || !JSON_NODE_HOLDS_ARRAY(n))
+            continue;
+        if (!any)
+            fprintf(out, "%-18s %12s %12s   %s\n", "shares", "skew us", "worst",
+                    "kernel us of each");
+        any = TRUE;
+        fprintf(out, "%-18s", (const char *)l->data);
+        print_number(out, r, "rank_skew_us_mean", 12, 2);
+        print_number(out, r, "rank_skew_us_max", 12, 2);
+        fputs("  ", out);
+        JsonArray *each = json_node_get_array(n);
+        for (guint k = 0; k < json_array_get_length(each); k++)
+            fprintf(out, " %.1f", json_array_get_double_element(each, k));
+        fputs("\n", out);
+    }
+}
+
+static void print_one(FILE *out, JsonObject *replay)
+{
     JsonObject *all = member_object(replay, "routes");
     if (all == NULL)
         return;
@@ -40,5 +63,26 @@ void print_replay_table(FILE *out, JsonBuilder *finished)
         print_number(out, r, "wall_us_mean", 12, 1);
         JsonNode *share = shares != NULL ? json_object_get_member(shares, l->data) : NULL;
         fprintf(out, " %8.2f\n", share != NULL ? 100.0 * json_node_get_double(share) : 0.0);
+    }
+    print_shares(out, all);
+}
+
+void print_replay_table(FILE *out, JsonBuilder *finished)
+{
+    g_autoptr(JsonNode) root = json_builder_get_root(finished);
+    JsonObject *top = json_node_get_object(root);
+    JsonNode *others = json_object_get_member(top, "replays");
+    if (others == NULL) {
+        print_one(out, member_object(top, "replay"));
+        return;
+    }
+    JsonArray *array = json_node_get_array(others);
+    for (guint k = 0; k <= json_array_get_length(array); k++) {
+        JsonObject *one = k == 0 ? top : json_array_get_object_element(array, k - 1);
+        JsonObject *replay = member_object(one, "replay");
+        fprintf(out, "replica %" G_GINT64_FORMAT " on device %s\n",
+                json_object_get_int_member_with_default(replay, "replica", k),
+                json_object_get_string_member_with_default(replay, "devices", "?"));
+        print_one(out, replay);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "replay/backend_ranks.h"
+#include "replay/crew.h"
 #include "replay/pool_room.h"
 #include "replay/replay_fleet.h"
 #include "support.h"
@@ -202,6 +203,31 @@ static void set_config(ReplayConfig *config, const char *backend, const char *de
 }
 
 /* --- tests --- */
+
+typedef struct Tally {
+    gint done[7], all;
+} Tally;
+
+static void tally(gpointer data, guint member)
+{
+    Tally *t = data;
+    t->done[member]++; /* its own */
+    g_atomic_int_inc(&t->all);
+}
+
+/* Every member does every job once, and crew_run() waits for them all. */
+static void test_crew(void)
+{
+    Tally t = {{0}, 0};
+    g_autoptr(Crew) crew = crew_new(7, "test");
+    g_assert_cmpuint(crew_members(crew), ==, 7);
+    for (gint i = 1; i <= 2000; i++) {
+        crew_run(crew, tally, &t);
+        g_assert_cmpint(t.all, ==, 7 * i);
+    }
+    for (guint m = 0; m < 7; m++)
+        g_assert_cmpint(t.done[m], ==, 2000);
+}
 
 static void expect_devices(const char *text, const BackendOps *ops, gint one, guint replicas,
                            gint tp, const char *want)
@@ -466,6 +492,7 @@ int main(int argc, char **argv)
         path[k] = g_strdup_printf("%s/small-%u.kvsteps", folder, k);
         small_run_write(&run, path[k]);
     }
+    g_test_add_func("/fleet/crew", test_crew);
     g_test_add_func("/fleet/devices", test_devices);
     g_test_add_func("/fleet/same-bytes", test_same_bytes);
     g_test_add_func("/fleet/ranks", test_ranks);

@@ -153,6 +153,8 @@ static gboolean open_engine(MeasuredClock *self, const StepsHeader *header, guin
                     self->ops->info.name);
         return FALSE;
     }
+    if (self->ops->devices != NULL) /* the replicas of a fleet take the GPUs in turn */
+        bc.device = (gint)(header->replica % (guint)MAX(self->ops->devices(), 1));
     self->backend = self->ops->create(&bc, error);
     if (self->backend == NULL)
         return FALSE;

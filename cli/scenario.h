@@ -62,7 +62,7 @@ gboolean scenario_workload_config(const Scenario *self, WorkloadConfig *ret, GEr
 /* The workload opened; `hash` asks for the SHA-256 of a log of any size. */
 Workload *scenario_open_workload(const Scenario *self, gboolean hash, GError **error);
 gboolean scenario_sim_config(const Scenario *self, SimConfig *ret, GError **error);
-gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error);
+gboolean scenario_clock(const Scenario *self, guint replica, StepClock **ret, GError **error);
 /* Routes separated by ','; a piece with '=' and no ':' before it belongs to the route before. Adds
  * PluginChoice *. */
 gboolean scenario_parse_routes(const char *text, GPtrArray *out, GError **error);

@@ -218,7 +218,7 @@ gboolean scenario_fleet(const Scenario *self, FleetConfig *ret, GError **error)
     return TRUE;
 }
 
-gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error)
+gboolean scenario_clock(const Scenario *self, guint replica, StepClock **ret, GError **error)
 {
     PluginChoice choice = {0};
     if (!get_plugin(self, "clock", &choice, error))
@@ -226,8 +226,10 @@ gboolean scenario_clock(const Scenario *self, StepClock **ret, GError **error)
     if (choice.info == &clock_measured.info) {
         StepsHeader header = {0};
         *ret = NULL;
-        if (scenario_steps_header(self, &header, error))
+        if (scenario_steps_header(self, &header, error)) {
+            header.replica = replica;
             *ret = measured_clock_new(&choice, &header, header.seed, error);
+        }
         steps_header_clear(&header);
     } else {
         *ret = step_clock_new(&choice, error);

@@ -158,7 +158,7 @@ static gboolean sim_outputs_open(SimOutputs *o, const Scenario *scenario,
     o->clocks = g_new0(StepClock *, o->fleet.replicas);
     o->each = g_new0(SimResult, o->fleet.replicas);
     for (guint k = 0; k < o->fleet.replicas; k++)
-        if (!scenario_clock(scenario, &o->clocks[k], error))
+        if (!scenario_clock(scenario, k, &o->clocks[k], error))
             return FALSE;
     if (stage->steps_path != NULL && !open_steps(o, scenario, stage->steps_path, workload, error))
         return FALSE;
@@ -265,7 +265,7 @@ gboolean stage_ledger(const Scenario *scenario, const char *path, Progress *prog
     SimConfig config;
     g_autoptr(StepClock) clock = NULL;
     gboolean ok = scenario_sim_config(scenario, &config, error) &&
-                  scenario_clock(scenario, &clock, error) &&
+                  scenario_clock(scenario, 0, &clock, error) &&
                   sim_run_ledger(&config, workload_source(workload), clock, out_file_stream(out),
                                  progress, ret, error);
     sim_config_clear(&config);

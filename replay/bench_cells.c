@@ -207,9 +207,10 @@ static const char *const published[] = {"len=8k,16k,32k,64k,128k;rows=1", "len=3
                                         "len=bimodal,uniform,zipf;rows=8", NULL};
 #define FEW "len=384,3k,12k,ragged:6k,spike:24k,zipf;rows=1,6,24,96"
 static const char *const calibration[] = {
-    "len=96,384,1k,3k,ragged:384,ragged:1500,ragged:6k,spike:1500,spike:6k;rows=1,3,6,12,24,48,96,"
-    "192",
-    "len=12k,48k,ragged:24k,spike:24k,spike:48k,bimodal,uniform,zipf;rows=1,3,6,12,24,48",
+    "len=96,300,700,1300,2500,5k,ragged:300,ragged:700,ragged:1500,ragged:3k,ragged:6k,spike:700,"
+    "spike:1500,spike:6k;rows=1,3,5,7,10,14,20,28,48,96,192",
+    "len=10k,20k,48k,ragged:12k,ragged:24k,ragged:96k,spike:24k,spike:96k,bimodal,uniform,zipf;"
+    "rows=1,3,5,7,12,24,48",
     FEW ";heads=32:32",
     FEW ";heads=32:4",
     FEW ";dim=64",

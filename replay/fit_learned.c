@@ -14,7 +14,7 @@
 #include "replay/fit_private.h"
 #include "replay/model.h"
 
-enum { ROUNDS = 40 };
+enum { ROUNDS = 30 };
 static const double knees[] = {1, 0.8, 1.25, 0.64, 1.5625};
 
 typedef struct Fit {
@@ -63,9 +63,12 @@ static double expected(const Fit *fit, const CalibrationRow *r)
     return us;
 }
 
-/* Decides one step, rows [from, end) of the table, among the own routes; weighs it up where that
- * was wrong. Its regret, and in *ret_error how far off the time of the route taken was. */
-static double decide(const Fit *fit, guint from, guint end, double *ret_error)
+enum { FOLDS = 5, ALL = -1 };
+
+/* Decides one step, rows [from, end) of the table, among the own routes; where `learn`, weighs it
+ * up if that was wrong. Its regret, and in *ret_error how far off the time of the route taken was.
+ */
+static double decide(const Fit *fit, guint from, guint end, gboolean learn, double *ret_error)
 {
     guint taken = from, right = from;
     double least = (double)INFINITY, best = (double)INFINITY;
@@ -86,35 +89,40 @@ static double decide(const Fit *fit, guint from, guint end, double *ret_error)
         return 0;
     *ret_error = fabs(least / fit_row(fit->table, taken)->kernel_us - 1);
     const double regret = fit_row(fit->table, taken)->kernel_us / best - 1;
-    if (regret > 0.005) {
+    if (learn && regret > 0.005) {
         fit->weight[taken] *= 1 + 3 * regret;
         fit->weight[right] *= 1 + 3 * regret;
     }
     return regret;
 }
 
-/* Mean regret on the table, a tenth of the worst, and a tenth of the mean error of the times (a
- * clock uses them too); weights are brought forward. */
-static double decide_all(const Fit *fit)
+/* Mean regret on the steps that are in the fold, or that are not, a tenth of the worst, and a tenth
+ * of the mean error of the times (a clock uses them too). */
+static double decide_all(const Fit *fit, int fold, gboolean in, gboolean learn)
 {
     const guint n = fit->table->rows->len;
     double sum = 0, worst = 0, errors = 0, error;
+    guint steps = 0;
     for (guint from = 0, end; from < n; from = end) {
         end = from + 1;
         while (end < n && fit_row(fit->table, end)->group == fit_row(fit->table, from)->group)
             end++;
-        const double regret = decide(fit, from, end, &error);
+        if (fold != ALL && ((int)(fit_row(fit->table, from)->group % FOLDS) == fold) != in)
+            continue;
+        const double regret = decide(fit, from, end, learn, &error);
+        steps++;
         sum += regret;
         errors += error;
         worst = MAX(worst, regret);
     }
-    return (sum + 0.1 * errors) / (double)fit->table->groups + 0.1 * worst;
+    return (sum + 0.1 * errors) / MAX(steps, 1) + 0.1 * worst;
 }
 
-static void even_weights(Fit *fit)
+/* The fold's steps have no weight. */
+static void even_weights(Fit *fit, int fold)
 {
     for (guint i = 0; i < fit->table->rows->len; i++)
-        fit->weight[i] = 1;
+        fit->weight[i] = fold == ALL || (int)(fit_row(fit->table, i)->group % FOLDS) != fold;
 }
 
 /* The rate r of one worker that least squares choose. */
@@ -122,7 +130,7 @@ static double search_knee(Fit *fit)
 {
     DeviceProfile *p = fit->profile;
     double least = (double)INFINITY, chosen = p->worker_bandwidth;
-    even_weights(fit);
+    even_weights(fit, ALL);
     for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
         p->worker_bandwidth = p->bandwidth / p->workers * 0.5 * pow(16, k / 60.0);
         const double left = fit_own(fit);
@@ -134,27 +142,42 @@ static double search_knee(Fit *fit)
     return chosen;
 }
 
-/* Leaves the coefficients and the knee whose decisions were best. */
-static void search_decisions(Fit *fit, double knee)
+/* Leaves the coefficients of the round that decided best on what is not in the fold. */
+static void weigh_rounds(Fit *fit, int fold)
 {
     const gsize bytes = sizeof(double[MODEL_TERMS]) * fit->table->routes->len;
     g_autofree double *kept = g_malloc0(bytes);
+    double least = (double)INFINITY;
+    even_weights(fit, fold);
+    for (int round = 0; round < ROUNDS; round++) {
+        fit_own(fit);
+        const double score = decide_all(fit, fold, FALSE, TRUE);
+        if (score >= least)
+            continue;
+        least = score;
+        memcpy(kept, fit->x, bytes);
+    }
+    memcpy(fit->x, kept, bytes);
+}
+
+/* The knee is the one with which steps that were not fitted to are decided best. */
+static void search_decisions(Fit *fit, double knee)
+{
     double least = (double)INFINITY, chosen = knee;
     for (guint k = 0; k < G_N_ELEMENTS(knees); k++) {
+        double score = 0;
         fit->profile->worker_bandwidth = knee * knees[k];
-        even_weights(fit);
-        for (int round = 0; round < ROUNDS; round++) {
-            fit_own(fit);
-            const double score = decide_all(fit);
-            if (score >= least)
-                continue;
+        for (int fold = 0; fold < FOLDS; fold++) {
+            weigh_rounds(fit, fold);
+            score += decide_all(fit, fold, TRUE, FALSE);
+        }
+        if (score < least) {
             least = score;
             chosen = fit->profile->worker_bandwidth;
-            memcpy(kept, fit->x, bytes);
         }
     }
     fit->profile->worker_bandwidth = chosen;
-    memcpy(fit->x, kept, bytes);
+    weigh_rounds(fit, ALL);
 }
 
 /* Wall time beyond the kernels', by route, on relative errors of the wall time; 0 where it was not
@@ -188,7 +211,7 @@ void fit_learned(const CalibrationTable *table, const double *best, const guint8
                .x = g_malloc0(sizeof(double[MODEL_TERMS]) * (table->routes->len + 1)),
                .profile = profile};
     search_decisions(&fit, search_knee(&fit));
-    even_weights(&fit);
+    even_weights(&fit, ALL);
     profile->has_learned = TRUE;
     for (guint i = 0; i < table->routes->len; i++) {
         double host[2];

@@ -69,6 +69,7 @@ typedef struct AttnBatch {
     const void *q; /* [rows][q_heads][head_dim] */
     void *out;     /* [rows][q_heads][head_dim] */
     float scale;   /* 1/sqrt(head_dim) usually */
+    int64_t table_len; /* ids in `table` that may be read ahead of need; 0 = not known */
 } AttnBatch;
 
 /* A partial result of one (row, KV head) over a token range: for each of the G heads the running

@@ -16,8 +16,6 @@ struct StreamTask {
     int slot, first_slot, n_slots, counter; /* counter < 0: merged by a later launch */
 };
 
-enum MergeKind { MERGE_LAST_ARRIVER = 0, MERGE_OWNER = 1 };
-
 struct StreamArgs {
     const char *k, *v;
     int64_t page_bytes;
@@ -27,6 +25,7 @@ struct StreamArgs {
     const int *lens, *table, *offset;
     const void *q;
     void *out;
+    int table_lines, q_lines; /* 128-byte lines to fetch into L2 before they are asked for */
     float scale_log2;        /* scale x log2 e */
     const StreamTask *tasks; /* NULL: persistent */
     int n_tasks;
@@ -34,7 +33,6 @@ struct StreamArgs {
     uint32_t *counters; /* zero between launches */
     int c0,
         min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
-    int merge_kind;
     int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */
     int rounds; /* the warps of a CTA wait for one another every so many tiles each; 0 = never */
     uint32_t delay_seed; /* tests: random waits before global protocol steps; 0 = none */
@@ -57,13 +55,12 @@ __host__ __device__ constexpr int pairs_per_pass(int group)
 }
 __host__ __device__ constexpr int merge_floats(int group, int d)
 {
-    return 16 + pairs_per_pass(group) * (2 * d + 8);
+    return (16 + pairs_per_pass(group) * (2 * d + 8) + 27) / 32 * 32 + 4;
 }
-/* Bytes of all the CTA's merge buffers; also the scratch of merge_slots (32 bytes a thread). */
+/* Bytes of all the CTA's merge buffers. */
 __host__ __device__ constexpr int merge_bytes(int group, int d, int warps, int buffers)
 {
-    const int a = 4 * merge_floats(group, d) * warps * buffers, b = 32 * 32 * warps;
-    return a > b ? a : b;
+    return 4 * merge_floats(group, d) * warps * buffers;
 }
 /* Bytes of the plan in shared memory: two prefixes, lengths, table offsets, and scratch of the
  * scan. */
@@ -75,7 +72,7 @@ __host__ __device__ constexpr int plan_bytes(int rows)
 struct Smem {
     uint32_t ring;   /* this warp's */
     uint64_t policy; /* of K and V in L2 */
-    float *merge;
+    float *merge, *scratch; /* of the warps' states; of slots, over all rings */
     int *
         units; /* [rows + 1] units of the rows before: kv_heads x (tiles + c0) each, 0 when empty */
     int *tiles; /* [rows + 1] tiles of the rows before */
@@ -86,6 +83,7 @@ struct Smem {
 struct Range {
     int g0, g1;
     int row_lo, row_hi; /* persistent: rows of the first and last tile */
+    int head;           /* persistent: KV head of the first tile */
     int cta, ctas;      /* persistent: index in the order of tiles, and how many work */
     int share, extra;   /* persistent: the first `extra` CTAs have share + 1 units, others share */
 };

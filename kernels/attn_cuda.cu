@@ -257,10 +257,6 @@ void attn_cuda_free(AttnCuda *self)
 
 AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error)
 {
-    const int64_t slot =
-        4 * slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
-    TRY(cudaMemset(self->slots[PERSISTENT], 0xff, slot * self->n_slots[PERSISTENT]), "reset");
-    TRY(cudaMemset(self->slots[TASKS], 0xff, slot * self->n_slots[TASKS]), "reset");
     TRY(cudaMemset(self->counters, 0, 4 * self->n_counters), "reset");
     TRY(cudaDeviceSynchronize(), "reset");
     return ATTN_OK;
@@ -351,13 +347,16 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     a.rows = batch->rows, a.kv_heads = c->shape.kv_heads, a.group = attn_group(&c->shape);
     a.lens = batch->lens, a.table = batch->table, a.offset = batch->offset;
     a.q = batch->q, a.out = batch->out;
+    const int64_t most = 1 << 20; /* lines: more are not worth asking for */
+    const int64_t q_bytes = 2 * (int64_t)a.rows * c->shape.q_heads * c->shape.head_dim;
+    a.table_lines = (int)(batch->table_len / 32 < most ? (batch->table_len + 31) / 32 : most);
+    a.q_lines = (int)(q_bytes / 128 < most ? (q_bytes + 127) / 128 : most);
     a.scale_log2 = batch->scale * 1.44269504088896341f;
     a.slots = self->slots[mode == TASKS];
     a.counters = self->counters + (mode == TASKS ? self->n_slots[PERSISTENT] : 0);
     const AttnPlanConfig *p = &plan->config;
     a.c0 = p->c0_tiles;
     a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
-    a.merge_kind = c->merge == ATTN_CUDA_MERGE_OWNER ? MERGE_OWNER : MERGE_LAST_ARRIVER;
     a.stages = self->tuning[mode].stages, a.buffers = self->tuning[mode].buffers;
     a.rounds = self->tuning[mode].rounds;
     a.delay_seed = c->delay_seed;
@@ -390,14 +389,15 @@ static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch
 {
     StreamArgs a = stream_args(self, TASKS, pool, batch, plan);
     const StreamTask *tasks = (const StreamTask *)self->upload_device;
-    MergeArgs m = {a.slots, NULL, batch->out, a.kv_heads, a.group};
+    const int scratch = 32768;
+    MergeArgs m = {a.slots, NULL, batch->out, a.kv_heads, a.group, scratch};
     const AttnMerge *merges = (const AttnMerge *)(tasks + plan->n_tasks);
     for (int i = 0; i < plan->n_launches; ++i) {
         const AttnLaunch *l = &plan->launches[i];
         AttnStatus s;
         if (l->kind == ATTN_LAUNCH_MERGE) {
             m.merges = merges + l->first;
-            s = launch(self->merge_fn, l->count, 128, 128 * 32, &m, stream, error);
+            s = launch(self->merge_fn, l->count, 128, scratch, &m, stream, error);
         } else {
             a.tasks = tasks + l->first, a.n_tasks = l->count;
             const int limit = self->config.sms ? self->sms : l->count;

@@ -28,12 +28,6 @@ typedef struct AttnCudaError {
     char text[256];
 } AttnCudaError;
 
-typedef enum AttnCudaMerge {
-    ATTN_CUDA_MERGE_AUTO = 0,
-    ATTN_CUDA_MERGE_LAST, /* persistent: the last CTA to arrive merges (counter, acquire/release) */
-    ATTN_CUDA_MERGE_OWNER, /* persistent: the CTA with the first tile waits for the others' data */
-} AttnCudaMerge;
-
 /* Numbers of the launch; 0 = chosen from the device and shape. */
 typedef struct AttnCudaTuning {
     int32_t warps;       /* per CTA, 1..8 */
@@ -49,7 +43,6 @@ typedef struct AttnCudaConfig {
     int32_t max_rows;             /* of a batch, >= 1 */
     int64_t max_tasks, max_slots; /* of a task list; 0 = only `persistent` will be run */
     int32_t sms;                  /* use this many SMs, one CTA each; 0 = all */
-    AttnCudaMerge merge;
     AttnCudaTuning persistent, tasks;
     uint32_t delay_seed; /* tests: random waits in the protocols; 0 = none */
 } AttnCudaConfig;
@@ -72,7 +65,7 @@ AttnStatus attn_cuda_upload(AttnCuda *self, const AttnPlan *plan, void *stream, 
                             AttnCudaError *error);
 AttnStatus attn_cuda_run(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
                          const AttnPlan *plan, void *stream, AttnCudaError *error);
-/* After a failed or aborted launch: slots and counters as they were set up. Synchronous. */
+/* After a failed or aborted launch: counters as they were set up. Synchronous. */
 AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error);
 
 #ifdef __cplusplus

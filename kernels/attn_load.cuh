@@ -51,6 +51,17 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
             (min(TILE, len - tile * TILE) << 24);
 }
 
+/* The block table and the queries on their way into L2 while the lengths are waited for: each thread
+ * of the grid asks for one line. */
+__device__ __forceinline__ void prefetch_inputs(const StreamArgs &a)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = x - a.table_lines;
+    if (x < a.table_lines)
+        prefetch_l2(a.table + (int64_t)x * 32);
+    else if (y < a.q_lines)
+        prefetch_l2(static_cast<const char *>(a.q) + (int64_t)y * 128);
+}
+
 /* Copies one tile into the stage at `dst` (already with this lane's place). */
 template <int D>
 __device__ __forceinline__ void load_tile(const StreamArgs &a, uint64_t policy, const Loader &ld,

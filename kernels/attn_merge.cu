@@ -9,9 +9,11 @@ __global__ void __launch_bounds__(256) attn_merge(const __grid_constant__ MergeA
 {
     extern __shared__ float4 scratch[];
     const AttnMerge m = a.merges[blockIdx.x];
-    const SlotList slots = slot_list(a.slots, a.group, D, m.first_slot, m.n_slots);
+    const int floats = slot_floats(a.group, D);
+    const SlotList slots = {a.slots + (int64_t)m.first_slot * floats, floats, 1, 0};
     T *out = static_cast<T *>(a.out) + ((int64_t)m.row * a.kv_heads + m.kv_head) * a.group * D;
-    merge_slots<T, D>(slots, false, a.group, out, scratch);
+    merge_slots<T, D>(slots, m.n_slots, a.group, out, reinterpret_cast<float *>(scratch),
+                      a.scratch_bytes);
 }
 
 const void *merge_kernel(const AttnShape &shape)

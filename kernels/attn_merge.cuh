@@ -1,16 +1,17 @@
-/* Partial softmax states in global memory, and merging them in slot order.
+/* Partial softmax states, and merging them in order.
  *
- * A slot holds one (row, KV head) piece's state for its G heads, kept in pairs of heads because
- * that is how the accumulators of the matrix unit come: PT = ceil(G/2) pairs, first PT x float4
- * {m0,l0,m1,l1}, then PT x D/2 x float4 {d h0, d h1, d+1 h0, d+1 h1}: an "item" is one such float4,
- * that is two dimensions of two heads. m is in units of log2 (score x scale x log2 e). The neutral
- * state is m = -inf, l = 0, acc = 0.
+ * A state is that of one (row, KV head) piece for its G heads, kept in pairs of heads because that
+ * is how the accumulators of the matrix unit come: first PT = ceil(G/2) x float4 {m0,l0,m1,l1},
+ * then PT x D/2 x float4 {d h0, d h1, d+1 h0, d+1 h1}: an "item" is one such float4, that is two
+ * dimensions of two heads. m is in units of log2 (score x scale x log2 e). The neutral state is
+ * m = -inf, l = 0, acc = 0. A slot is a state in global memory.
  *
- * merge_slots() is run by all threads of a CTA. Slots are taken in groups whose bounds depend on n
- * and the CTA's size alone, inside a group in order, then group by group: so the same states give
- * the same bits, whoever merges. With WAIT, a slot is read word by word until no word is the empty
- * mark; afterwards the mark is put back, so that the next launch (or graph replay) finds empty
- * slots: the data is its own flag, and no order between words is needed.
+ * merge_states() is run by all threads of a CTA, over states that lie in shared memory already (the
+ * CTA's warps) or over slots, which it brings there, as many at a time as there is room for. A warp's
+ * items are of one pair, so lane i weighs state i (exp2(m - max), once for the warp) and every lane
+ * then adds its item of all states in order. So the same states give the same bits, whoever merges
+ * and when, and however many threads he has. Nothing hides a merge at the end of a launch: loads are
+ * independent and unconditional, and both kinds of merge run the same code (called, not inlined).
  */
 #ifndef KV_KERNELS_ATTN_MERGE_CUH
 #define KV_KERNELS_ATTN_MERGE_CUH
@@ -20,71 +21,9 @@
 namespace kv
 {
 
-/* A NaN that no arithmetic of the machine makes (results are 0x7fffffff). */
-constexpr uint32_t EMPTY_WORD = 0xffffffffu;
-
-struct State { /* two heads, two dimensions */
-    float m0, l0, m1, l1;
-    float4 o; /* d h0, d h1, d+1 h0, d+1 h1 */
-};
-
-__device__ __forceinline__ State state_neutral()
-{
-    return State{-INFINITY, 0.f, -INFINITY, 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-}
-
 __device__ __forceinline__ float finite_or_zero(float m)
 {
     return m == -INFINITY ? 0.f : m;
-}
-
-__device__ __forceinline__ bool is_empty(float4 x)
-{
-    return __float_as_uint(x.x) == EMPTY_WORD || __float_as_uint(x.y) == EMPTY_WORD ||
-           __float_as_uint(x.z) == EMPTY_WORD || __float_as_uint(x.w) == EMPTY_WORD;
-}
-
-__device__ __forceinline__ float never_empty(float x)
-{
-    return __float_as_uint(x) == EMPTY_WORD ? __uint_as_float(0x7fffffffu) : x;
-}
-
-__device__ __forceinline__ float4 never_empty(float4 x)
-{
-    return make_float4(never_empty(x.x), never_empty(x.y), never_empty(x.z), never_empty(x.w));
-}
-
-/* s is rescaled to the maxima m0, m1 (not below its own). */
-__device__ __forceinline__ void state_rescale(State &s, float m0, float m1)
-{
-    const float f0 = exp2_fast(s.m0 - finite_or_zero(m0)),
-                f1 = exp2_fast(s.m1 - finite_or_zero(m1));
-    s.m0 = m0, s.m1 = m1;
-    s.l0 *= f0, s.l1 *= f1;
-    s.o.x *= f0, s.o.y *= f1, s.o.z *= f0, s.o.w *= f1;
-}
-
-/* Adds a state whose maxima are not above s's. */
-__device__ __forceinline__ void state_add(State &s, float4 ml, float4 o)
-{
-    const float f0 = exp2_fast(ml.x - finite_or_zero(s.m0)),
-                f1 = exp2_fast(ml.z - finite_or_zero(s.m1));
-    s.l0 = fmaf(f0, ml.y, s.l0), s.l1 = fmaf(f1, ml.w, s.l1);
-    s.o.x = fmaf(f0, o.x, s.o.x), s.o.y = fmaf(f1, o.y, s.o.y);
-    s.o.z = fmaf(f0, o.z, s.o.z), s.o.w = fmaf(f1, o.w, s.o.w);
-}
-
-/* Writes heads h, h+1 (the second only below `group`) at dimensions dd, dd+1 of `out`, the row and
- * KV head's first output. */
-template <typename T, int D>
-__device__ __forceinline__ void state_write(const State &s, T *out, int group, int h, int dd)
-{
-    const float i0 = s.l0 == 0.f ? 0.f : 1.f / s.l0, i1 = s.l1 == 0.f ? 0.f : 1.f / s.l1;
-    *reinterpret_cast<uint32_t *>(out + (int64_t)h * D + dd) =
-        Half<T>::pack(s.o.x * i0, s.o.z * i0);
-    if (h + 1 < group)
-        *reinterpret_cast<uint32_t *>(out + (int64_t)(h + 1) * D + dd) =
-            Half<T>::pack(s.o.y * i1, s.o.w * i1);
 }
 
 __host__ __device__ constexpr int slot_floats(int group, int d)
@@ -92,123 +31,164 @@ __host__ __device__ constexpr int slot_floats(int group, int d)
     return ((group + 1) / 2) * (4 + 2 * d);
 }
 
+/* Floats between slots in shared memory: neighbours four banks apart, so that eight lanes read the m
+ * and l of eight states at once. */
+__host__ __device__ constexpr int slot_stride(int group, int d)
+{
+    return (slot_floats(group, d) + 27) / 32 * 32 + 4;
+}
+
+/* Where states lie: `stride` floats apart, items from `items_at` on, `pair_stride` floats a pair. */
+struct StateLayout {
+    int stride, items_at, pair_stride;
+};
+
 /* The n slots of one (row, KV head): slot i is i * step behind the first, and slot 0 skew more, so
  * that the persistent kernel's odd first slot fits. */
 struct SlotList {
-    float4 *base; /* slot `first` */
-    int quads;    /* a slot's size in float4 */
-    int step, skew, n;
-    __device__ __forceinline__ float4 *at(int i) const
-    {
-        return base + (i * step + (i == 0 ? skew : 0)) * quads;
-    }
+    const float *base; /* slot `first`; NULL: the states are in shared memory */
+    int floats, step, skew;
 };
 
-__device__ __forceinline__ SlotList slot_list(float *slots, int group, int d, int first, int n)
-{
-    const int floats = slot_floats(group, d);
-    return {reinterpret_cast<float4 *>(slots + (int64_t)first * floats), floats / 4, 1, 0, n};
-}
+/* Where a merged state goes: to the output, or unnormalised into a slot. */
+struct MergeTo {
+    void *out; /* first output of the row and KV head */
+    float *slot; /* NULL: the output */
+    int group, first_pair;
+};
 
-/* Merges slots [i0, i1) of item (pair, it). */
-__device__ __forceinline__ State merge_range(const SlotList &slots, bool wait, int pairs, int pair,
-                                             int it, int i0, int i1)
+/* An item's state so far; all lanes of a warp have the same pair, so the same m and l. */
+struct Merged {
+    float m0, l0, m1, l1;
+    float4 o;
+};
+
+/* Adds `count` <= 32 states: lane i weighs state i, then every lane adds its item of all of them. */
+__device__ __forceinline__ void merged_add(Merged &s, const float *ml_at, const float *item_at,
+                                           int stride, int count)
 {
-    constexpr int U = 10; /* slots in flight */
-    State s = state_neutral();
+    constexpr int U = 8; /* loads on their way at once; those past the last state weigh nothing */
+    const int lane = threadIdx.x & 31;
+    float4 ml = make_float4(-INFINITY, 0.f, -INFINITY, 0.f), x[U];
+    if (lane < count)
+        ml = *reinterpret_cast<const float4 *>(ml_at + lane * stride);
+#pragma unroll
+    for (int u = 0; u < U; ++u)
+        x[u] = *reinterpret_cast<const float4 *>(item_at + min(u, count - 1) * stride);
+    const float m0 = fmaxf(s.m0, warp_max(ml.x)), m1 = fmaxf(s.m1, warp_max(ml.z));
+    const float z0 = finite_or_zero(m0), z1 = finite_or_zero(m1);
+    const float e0 = exp2_fast(s.m0 - z0), e1 = exp2_fast(s.m1 - z1);
+    const float w0 = exp2_fast(ml.x - z0), w1 = exp2_fast(ml.z - z1);
+    float l0 = w0 * ml.y, l1 = w1 * ml.w;
 #pragma unroll 1
-    for (int i = i0; i < i1; i += U) {
-        float4 ml[U], o[U];
+    for (int d = 1; d < count; d *= 2) {
+        l0 += __shfl_xor_sync(~0u, l0, d);
+        l1 += __shfl_xor_sync(~0u, l1, d);
+    }
+    l0 = __shfl_sync(~0u, l0, 0), l1 = __shfl_sync(~0u, l1, 0); /* the first lanes have all */
+    s = Merged{m0, fmaf(s.l0, e0, l0), m1, fmaf(s.l1, e1, l1),
+               make_float4(s.o.x * e0, s.o.y * e1, s.o.z * e0, s.o.w * e1)};
+#pragma unroll 1
+    for (int i = 0;;) {
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            ml[u] = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
-            o[u] = make_float4(0.f, 0.f, 0.f, 0.f);
-            if (i + u < i1) {
-                ml[u] = load_relaxed(slots.at(i + u) + pair);
-                o[u] = load_relaxed(slots.at(i + u) + pairs + it);
-            }
+            const float a0 = __shfl_sync(~0u, w0, i + u), a1 = __shfl_sync(~0u, w1, i + u);
+            s.o.x = fmaf(a0, x[u].x, s.o.x), s.o.y = fmaf(a1, x[u].y, s.o.y);
+            s.o.z = fmaf(a0, x[u].z, s.o.z), s.o.w = fmaf(a1, x[u].w, s.o.w);
         }
-        bool again = wait;
+        i += U;
+        if (i >= count)
+            break;
+#pragma unroll
+        for (int u = 0; u < U; ++u)
+            x[u] = *reinterpret_cast<const float4 *>(item_at + min(i + u, count - 1) * stride);
+    }
+}
+
+template <typename T, int D>
+__device__ __forceinline__ void merged_write(const Merged &s, const MergeTo &to, int pair, int dd)
+{
+    pair += to.first_pair;
+    if (to.slot != NULL) {
+        float4 *slot = reinterpret_cast<float4 *>(to.slot);
+        if (dd == 0)
+            __stcg(slot + pair, make_float4(s.m0, s.l0, s.m1, s.l1));
+        __stcg(slot + (to.group + 1) / 2 + pair * (D / 2) + dd / 2, s.o);
+        return;
+    }
+    const float i0 = s.l0 == 0.f ? 0.f : reciprocal_fast(s.l0),
+                i1 = s.l1 == 0.f ? 0.f : reciprocal_fast(s.l1);
+    uint32_t *out =
+        reinterpret_cast<uint32_t *>(static_cast<T *>(to.out) + (int64_t)2 * pair * D + dd);
+    out[0] = Half<T>::pack(s.o.x * i0, s.o.z * i0);
+    if (2 * pair + 1 < to.group)
+        out[D / 2] = Half<T>::pack(s.o.y * i1, s.o.w * i1);
+}
+
+/* Slots [from, from + count) into shared memory. All threads; they are there when it returns. */
+__device__ __forceinline__ void bring_slots(float *states, const SlotList &list, int stride,
+                                            int from, int count)
+{
+    constexpr int U = 5; /* copies of a lane without a branch back: a slot of 4 heads, d 128 */
+    const int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
 #pragma unroll 1
-        while (again) { /* all that are still empty, at once */
-            again = false;
+    for (int i = threadIdx.x >> 5; i < count; i += warps) {
+        const int slot = (from + i) * list.step + (from + i == 0 ? list.skew : 0);
+        const float *src = list.base + (int64_t)slot * list.floats + 4 * lane;
+        const uint32_t dst = smem_address(states + i * stride + 4 * lane);
+#pragma unroll 1
+        for (int x = 0; x < list.floats; x += 128 * U)
 #pragma unroll
             for (int u = 0; u < U; ++u)
-                if (is_empty(ml[u]) || is_empty(o[u])) {
-                    again = true;
-                    ml[u] = load_relaxed(slots.at(i + u) + pair);
-                    o[u] = load_relaxed(slots.at(i + u) + pairs + it);
-                }
-        }
-        float m0 = s.m0, m1 = s.m1;
-#pragma unroll
-        for (int u = 0; u < U; ++u)
-            m0 = fmaxf(m0, ml[u].x), m1 = fmaxf(m1, ml[u].z);
-        state_rescale(s, m0, m1);
-#pragma unroll
-        for (int u = 0; u < U; ++u)
-            state_add(s, ml[u], o[u]);
+                if (x + 128 * u + 4 * lane < list.floats)
+                    cp_async16(dst + 4 * (x + 128 * u), src + x + 128 * u);
     }
-    return s;
+    cp_async_commit();
+    cp_async_wait<0>();
+    __syncthreads();
 }
 
-/* The groups' states of item tid, added to the first group's in order. */
-__device__ __forceinline__ void merge_groups(State &s, const float4 *scratch, int items, int groups)
-{
-    float m0 = s.m0, m1 = s.m1;
-#pragma unroll 1
-    for (int g = 1; g < groups; ++g) {
-        const float4 ml = scratch[2 * (threadIdx.x + g * items)];
-        m0 = fmaxf(m0, ml.x), m1 = fmaxf(m1, ml.z);
-    }
-    state_rescale(s, m0, m1);
-#pragma unroll 1
-    for (int g = 1; g < groups; ++g) {
-        const float4 *from = scratch + 2 * (threadIdx.x + g * items);
-        state_add(s, from[0], from[1]);
-    }
-}
-
-/* All threads of the CTA; ends with a barrier. `scratch`: 32 bytes a thread of shared memory.
- * `out`: first output of the row and KV head. */
+/* Merges n states of `pairs` pairs of heads. All threads of the CTA (whole warps). `room`: how many
+ * slots fit into `states` at a time. No barrier at the end. */
 template <typename T, int D>
-__device__ __forceinline__ void merge_slots(const SlotList &slots, bool wait, int group, T *out,
-                                            float4 *scratch)
+__device__ __noinline__ void merge_states(float *states, StateLayout layout, int pairs, int n,
+                                          SlotList list, int room, MergeTo to)
 {
-    const int tid = threadIdx.x, threads = blockDim.x;
-    const int pairs = (group + 1) / 2, items = pairs * (D / 2);
-    const int groups = max(1, threads / items);
-    const float empty = __uint_as_float(EMPTY_WORD);
-    const float4 mark = make_float4(empty, empty, empty, empty);
+    const int items = pairs * (D / 2);
+    if (list.base == NULL)
+        room = n;
 #pragma unroll 1
-    for (int base = 0; base < items; base += threads) {
-        const int gi = groups > 1 ? tid / items : 0;
-        const int it = groups > 1 ? tid - gi * items : base + tid;
-        const bool mine = it < items && gi < groups;
-        const int pair = it / (D / 2), dd = 2 * (it % (D / 2));
-        State s = state_neutral();
-        if (mine) {
-            const int i0 = slots.n * gi / groups, i1 = slots.n * (gi + 1) / groups;
-            s = merge_range(slots, wait, pairs, pair, it, i0, i1);
+    for (int base = 0; base < items; base += blockDim.x) {
+        const int it = base + (int)threadIdx.x, pair = it / (D / 2), dd = 2 * (it % (D / 2));
+        Merged s = {-INFINITY, 0.f, -INFINITY, 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
 #pragma unroll 1
-            for (int i = i0; wait && i < i1; ++i)
-                __stcg(slots.at(i) + pairs + it, mark);
+        for (int from = 0; from < n; from += room) {
+            const int count = min(room, n - from);
+            if (list.base != NULL && (base == 0 || room < n)) {
+                if (base + from > 0)
+                    __syncthreads(); /* all have read the ones before */
+                bring_slots(states, list, layout.stride, from, count);
+            }
+            const float *at = states + 4 * pair;
+            const float *item = states + layout.items_at + pair * layout.pair_stride + 2 * dd;
+#pragma unroll 1
+            for (int i = 0; i < count && it < items; i += 32)
+                merged_add(s, at + i * layout.stride, item + i * layout.stride, layout.stride,
+                           min(32, count - i));
         }
-        if (groups > 1) {
-            __syncthreads(); /* the scratch was something else before */
-            scratch[2 * tid] = make_float4(s.m0, s.l0, s.m1, s.l1);
-            scratch[2 * tid + 1] = s.o;
-            __syncthreads();
-            if (mine && gi == 0)
-                merge_groups(s, scratch, items, groups);
-        }
-        if (mine && gi == 0)
-            state_write<T, D>(s, out, group, 2 * pair, dd);
+        if (it < items)
+            merged_write<T, D>(s, to, pair, dd);
     }
-    __syncthreads(); /* every thread has read m and l, and the scratch */
-#pragma unroll 1
-    for (int x = tid; wait && x < slots.n * pairs; x += threads)
-        __stcg(slots.at(x / pairs) + x % pairs, mark);
+}
+
+/* Merges n slots of one (row, KV head) into `out`, through shared memory of `bytes` bytes. */
+template <typename T, int D>
+__device__ __forceinline__ void merge_slots(const SlotList &list, int n, int group, T *out,
+                                            float *states, int bytes)
+{
+    const int stride = slot_stride(group, D), pairs = (group + 1) / 2;
+    merge_states<T, D>(states, {stride, 4 * pairs, 2 * D}, pairs, n, list, bytes / (4 * stride),
+                       {out, NULL, group, 0});
 }
 
 } // namespace kv

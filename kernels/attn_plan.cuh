@@ -43,8 +43,9 @@ __device__ __forceinline__ void plan_prefix(const StreamArgs &a, const Smem &sm)
             sm.scan[2 * warp] = tiles, sm.scan[2 * warp + 1] = full;
         __syncthreads();
         int my_rows = rows_before + full, my_tiles = tiles_before + tiles;
+        const int used = min(warps, (a.rows - base + 31) >> 5);
 #pragma unroll 1
-        for (int w = 0; w < warps; ++w) {
+        for (int w = 0; w < used; ++w) {
             const int t = sm.scan[2 * w], f = sm.scan[2 * w + 1];
             my_tiles += w < warp ? t : 0, my_rows += w < warp ? f : 0;
             tiles_before += t, rows_before += f;
@@ -75,30 +76,37 @@ __device__ __forceinline__ int row_of_tile(const Smem &sm, int g, int lo, int hi
     return lo;
 }
 
-/* The last row that begins at or before unit x; `rows` when x is the end. All lanes, 32 rows a
- * look. */
-__device__ __forceinline__ int row_of_unit(const Smem &sm, int rows, int x)
+/* The last rows that begin at or before units x0 and x1; `rows` for the end. All lanes, 32 rows a
+ * look, both at once. */
+__device__ __forceinline__ int2 rows_of_units(const Smem &sm, int rows, int x0, int x1)
 {
     const int lane = threadIdx.x & 31;
-    int lo = 0, n = rows + 1;
+    int lo0 = 0, lo1 = 0, n0 = rows + 1, n1 = rows + 1;
 #pragma unroll 1
-    while (n > 1) {
-        const int step = (n + 31) >> 5, at = lane * step;
-        const bool before = at < n && sm.units[lo + at] <= x;
-        const int k = (__popc(__ballot_sync(~0u, before)) - 1) * step;
-        lo += k, n = min(step, n - k);
+    while (max(n0, n1) > 1) {
+        const int step0 = (n0 + 31) >> 5, step1 = (n1 + 31) >> 5;
+        const int at0 = lane * step0, at1 = lane * step1;
+        const bool before0 = at0 < n0 && sm.units[lo0 + at0] <= x0;
+        const bool before1 = at1 < n1 && sm.units[lo1 + at1] <= x1;
+        const int k0 = (__popc(__ballot_sync(~0u, before0)) - 1) * step0;
+        const int k1 = (__popc(__ballot_sync(~0u, before1)) - 1) * step1;
+        lo0 += k0, n0 = min(step0, n0 - k0);
+        lo1 += k1, n1 = min(step1, n1 - k1);
     }
-    return lo;
+    return make_int2(lo0, lo1);
 }
 
-/* Tiles before unit x of `row`: the first c0 units of a (row, head) hold none. */
+/* Tiles before unit x of `row`, and the KV head it is in: the first c0 units of a (row, head) hold
+ * none. */
 __device__ __forceinline__ int tiles_before_unit(const StreamArgs &a, const Smem &sm, int row,
-                                                 int x)
+                                                 int x, int &head)
 {
+    head = 0;
     if (row == a.rows)
         return sm.tiles[row];
     const int tiles = (sm.len[row] + TILE - 1) / TILE, unit = tiles + a.c0;
-    const int y = x - sm.units[row], head = y / unit;
+    const int y = x - sm.units[row];
+    head = (uint32_t)y / (uint32_t)unit;
     return sm.tiles[row] + head * tiles + max(0, y - head * unit - a.c0);
 }
 
@@ -111,7 +119,8 @@ __device__ __forceinline__ int first_unit(const Range &r, int cta)
 __device__ __forceinline__ int cta_of_unit(const Range &r, int x)
 {
     const int wide = r.extra * (r.share + 1);
-    return x < wide ? x / (r.share + 1) : r.extra + (x - wide) / r.share;
+    return x < wide ? (uint32_t)x / (uint32_t)(r.share + 1)
+                    : r.extra + (uint32_t)(x - wide) / (uint32_t)r.share;
 }
 
 /* CTAs are numbered against the order in which they are started, so that an owner waits only for
@@ -120,17 +129,20 @@ __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
 {
     Range r = {};
     const int units = sm.units[a.rows], grid = gridDim.x, lane = threadIdx.x & 31;
-    r.ctas = units >= grid * a.min_units ? grid : max(1, units / a.min_units);
+    r.ctas = units >= grid * a.min_units ? grid : max(1u, (uint32_t)units / (uint32_t)a.min_units);
     r.cta = grid - 1 - blockIdx.x;
-    r.share = units / r.ctas;
+    r.share = (uint32_t)units / (uint32_t)r.ctas;
     r.extra = units - r.share * r.ctas;
     if (r.cta >= r.ctas)
         return r;
     const int x0 = first_unit(r, r.cta), x1 = first_unit(r, r.cta + 1);
-    const int row0 = row_of_unit(sm, a.rows, x0), row1 = row_of_unit(sm, a.rows, x1);
-    const int g = tiles_before_unit(a, sm, lane & 1 ? row1 : row0, lane & 1 ? x1 : x0);
+    const int2 at = rows_of_units(sm, a.rows, x0, x1);
+    const int row0 = at.x, row1 = at.y;
+    int head;
+    const int g = tiles_before_unit(a, sm, lane & 1 ? row1 : row0, lane & 1 ? x1 : x0, head);
     r.g0 = __shfl_sync(~0u, g, 0);
     r.g1 = __shfl_sync(~0u, g, 1);
+    r.head = __shfl_sync(~0u, head, 0);
     r.row_lo = row0, r.row_hi = min(row1, a.rows - 1);
 #pragma unroll 1
     while (r.row_hi > row0 && sm.tiles[r.row_hi] >= r.g1)

@@ -5,8 +5,7 @@
  * turn, each with its own ring of stages, so the main loop has no CTA barrier and loads run ahead
  * over the borders of rows. At the end of a piece (the range's part of one row and KV head) the
  * warps' states are merged in shared memory; a whole piece goes straight to the output, a cut one
- * into a partial slot, merged by a later launch, by the last CTA to arrive, or by the CTA that owns
- * the piece.
+ * into a partial slot, merged by a later launch or by the last CTA to arrive.
  *
  * Bits depend on the plan (or the grid), never on timing. Both modes share one copy of the code: it
  * is fetched cold in a step of a server, and a short kernel starts sooner.
@@ -34,7 +33,6 @@ struct Piece {
     int first, end;   /* ordinals of this CTA's tiles */
     int slot;         /* < 0: whole, goes to the output */
     Cut cut;
-    uint32_t active; /* warps that had tiles */
 };
 
 /* This warp's n-tile into its part of the merge buffer. */
@@ -61,31 +59,8 @@ __device__ __forceinline__ void accumulator_store(const Accumulator<D, NT> &acc,
     }
 }
 
-/* The CTA's warps merged, for item (pair, dd) of the n-tile in `from`. */
-template <int D>
-__device__ __forceinline__ State merge_warps(const float *from, int stride, uint32_t active,
-                                             int pair, int dd)
-{
-    State s = state_neutral();
-    float m0 = -INFINITY, m1 = -INFINITY;
-#pragma unroll
-    for (int w = 0; w < MAX_WARPS; ++w)
-        if (active >> w & 1) {
-            const float4 ml = reinterpret_cast<const float4 *>(from + w * stride)[pair];
-            m0 = fmaxf(m0, ml.x), m1 = fmaxf(m1, ml.z);
-        }
-    s.m0 = m0, s.m1 = m1;
-#pragma unroll
-    for (int w = 0; w < MAX_WARPS; ++w)
-        if (active >> w & 1) {
-            const float *at = from + w * stride;
-            state_add(s, reinterpret_cast<const float4 *>(at)[pair],
-                      *reinterpret_cast<const float4 *>(at + 16 + pair * (2 * D + 8) + 2 * dd));
-        }
-    return s;
-}
-
-/* All threads: the piece's state to the output or its slot. */
+/* All threads: the piece's state to the output or its slot. Warps without tiles have neutral states.
+ */
 template <typename T, int D, int NT>
 __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm,
                                              const Piece &piece, T *out,
@@ -93,28 +68,16 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
-    float4 *slot =
-        reinterpret_cast<float4 *>(a.slots + (int64_t)max(0, piece.slot) * slot_floats(a.group, D));
+    float *slot =
+        piece.slot < 0 ? NULL : a.slots + (int64_t)piece.slot * slot_floats(a.group, D);
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
         float *buf = sm.merge + buffer * warps * stride;
-        if (piece.active >> warp & 1)
-            accumulator_store<D, NT>(acc, n, pairs, buf + warp * stride);
+        accumulator_store<D, NT>(acc, n, pairs, buf + warp * stride);
         __syncthreads();
-#pragma unroll 1
-        for (int it = threadIdx.x; it < pairs * (D / 2); it += blockDim.x) {
-            const int pair = it / (D / 2), dd = 2 * (it % (D / 2));
-            const State s = merge_warps<D>(buf, stride, piece.active, pair, dd);
-            if (piece.slot < 0) {
-                state_write<T, D>(s, out, a.group, n * 8 + 2 * pair, dd);
-            } else {
-                const float4 ml = never_empty(make_float4(s.m0, s.l0, s.m1, s.l1));
-                if (dd == 0)
-                    store_relaxed(slot + 4 * n + pair, ml);
-                store_relaxed(slot + all_pairs + 4 * n * (D / 2) + it, never_empty(s.o));
-            }
-        }
+        merge_states<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps, SlotList{}, 0,
+                           {out, slot, a.group, 4 * n});
         if (a.buffers == 2)
             buffer ^= 1;
         else
@@ -130,28 +93,28 @@ __device__ __forceinline__ uint32_t arrive(uint32_t *counter)
     return threadIdx.x == 0 ? atomic_inc_acq_rel(counter) : 0;
 }
 
-/* Merges the slots of a cut (row, head) if it falls to this CTA: to the owner, who waits for the
- * others' data, or to the last to arrive, who puts the counter back. */
+/* Merges the slots of a cut (row, head) if this CTA was the last to arrive, and puts the counter back.
+ * Tiles and their ring are done with: it is scratch now. */
 template <typename T, int D>
 __device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, const Cut &cut,
-                                       bool wait, uint32_t before)
+                                       uint32_t before)
 {
-    if (!wait) {
-        if (threadIdx.x == 0) {
-            const bool last = before == (uint32_t)cut.n_slots - 1;
-            if (last)
-                a.counters[cut.counter] = 0;
-            sm.scan[0] = last;
-        }
-        __syncthreads();
-        if (!sm.scan[0])
-            return;
+    if (threadIdx.x == 0) {
+        const bool last = before == (uint32_t)cut.n_slots - 1;
+        if (last)
+            a.counters[cut.counter] = 0;
+        sm.scan[0] = last;
     }
-    SlotList slots = slot_list(a.slots, a.group, D, cut.first_slot, cut.n_slots);
-    if (a.tasks == NULL)
-        slots.step = 2, slots.skew = 1;
+    __syncthreads();
+    if (!sm.scan[0])
+        return;
+    const int floats = slot_floats(a.group, D);
+    const SlotList list = {a.slots + (int64_t)cut.first_slot * floats, floats, a.tasks ? 1 : 2,
+                           a.tasks ? 0 : 1
+};
     T *out = static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D;
-    merge_slots<T, D>(slots, wait, a.group, out, reinterpret_cast<float4 *>(sm.merge));
+    merge_slots<T, D>(list, cut.n_slots, a.group, out, sm.scratch,
+                      (blockDim.x >> 5) * a.stages * Geometry<D>::STAGE);
     __syncthreads(); /* scan[0] and the scratch may be used again */
 }
 
@@ -192,14 +155,6 @@ __device__ __forceinline__ void write_empty_rows(const StreamArgs &a, const Smem
             static_cast<uint32_t *>(a.out)[(int64_t)r * words + i] = 0;
 }
 
-__device__ __forceinline__ uint32_t active_warps(int first_warp, int tiles, int warps)
-{
-    if (tiles >= warps)
-        return (1u << warps) - 1;
-    const uint32_t run = ((1u << tiles) - 1) << first_warp;
-    return (run | run >> warps) & ((1u << warps) - 1);
-}
-
 /* Lines of a (row, head)'s queries, so that their first use finds them near. */
 template <int D> __device__ __forceinline__ void prefetch_queries(const StreamArgs &a, int pair)
 {
@@ -220,7 +175,7 @@ __device__ __forceinline__ Piece first_piece(const StreamArgs &a, const Smem &sm
     } else {
         p.row = range.row_lo, p.len = sm.len[p.row];
         p.tiles = (p.len + TILE - 1) / TILE;
-        p.head = (range.g0 - sm.tiles[p.row]) / p.tiles;
+        p.head = range.head;
         p.begin = sm.tiles[p.row] + p.head * p.tiles;
     }
     p.end = range.g0;
@@ -231,9 +186,7 @@ __device__ __forceinline__ Piece first_piece(const StreamArgs &a, const Smem &sm
 __device__ __forceinline__ void piece_bounds(const StreamArgs &a, const Smem &sm,
                                              const Range &range, const StreamTask &task, Piece &p)
 {
-    const int warps = blockDim.x >> 5;
     p.first = p.end, p.end = min(p.begin + p.tiles, range.g1);
-    p.active = active_warps((p.first - range.g0) % warps, p.end - p.first, warps);
     p.slot = -1;
     p.cut = {p.row * a.kv_heads + p.head, 0, 0, 0};
     if (a.tasks) {
@@ -269,15 +222,14 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
 {
     Loader ld = {range.g0 + (int)(threadIdx.x >> 5), 0, 0, 0, 0, 0};
     int mine = ld.next, at = 0, buffer = 0, until = a.rounds;
-    fill_ring<D>(a, sm, range, task, ld);
     Piece p = first_piece(a, sm, range, task);
-    const bool wait = !a.tasks && a.merge_kind == MERGE_OWNER;
+    Accumulator<D, NT> acc;
+    accumulator_begin<T, D, NT>(a, acc, p.row, p.head); /* queries first: nothing queues before them */
+    fill_ring<D>(a, sm, range, task, ld);
     Cut early = {}; /* the range's first piece, settled at the end so that nothing waits for it */
     uint32_t early_before = 0;
 #pragma unroll 1
     for (;;) {
-        Accumulator<D, NT> acc;
-        accumulator_begin<T, D, NT>(a, acc, p.row, p.head);
         piece_bounds(a, sm, range, task, p);
         T *out = static_cast<T *>(a.out) + (int64_t)p.cut.pair * a.group * D;
         if (p.end < range.g1)
@@ -286,20 +238,24 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
         finish_piece<T, D, NT>(a, sm, p, out, acc, buffer);
         if (p.end >= range.g1)
             break;
-        if (p.cut.n_slots > 0 && !wait) {
+        if (p.cut.n_slots > 0) {
             random_delay(a, 1);
             early = p.cut, early_before = arrive(a.counters + early.counter);
         }
         piece_next(a, sm, p);
+        accumulator_begin<T, D, NT>(a, acc, p.row, p.head);
     }
+    uint32_t before = 0;
     if (p.cut.n_slots > 0) {
         random_delay(a, 2);
-        const uint32_t before = wait ? 0 : arrive(a.counters + p.cut.counter);
-        if (!wait || p.slot == p.cut.first_slot + 1)
-            settle<T, D>(a, sm, p.cut, wait, before);
+        before = arrive(a.counters + p.cut.counter);
     }
-    if (early.n_slots > 0)
-        settle<T, D>(a, sm, early, false, early_before);
+#pragma unroll 1
+    for (int k = 0; k < 2; ++k) {
+        if (p.cut.n_slots > 0)
+            settle<T, D>(a, sm, p.cut, before);
+        p.cut = early, before = early_before;
+    }
 }
 
 template <typename T, int D, int NT>
@@ -310,8 +266,10 @@ __global__ void __launch_bounds__(32 * MAX_WARPS, 1)
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int ring = a.stages * Geometry<D>::STAGE;
     Smem sm;
+    prefetch_inputs(a);
     sm.policy = evict_first_policy();
     sm.ring = smem_address(smem) + warp * ring;
+    sm.scratch = reinterpret_cast<float *>(smem);
     sm.merge = reinterpret_cast<float *>(smem + warps * ring);
     sm.scan =
         reinterpret_cast<int *>(smem + warps * ring + merge_bytes(a.group, D, warps, a.buffers));

@@ -1,9 +1,7 @@
 /* The few machine instructions that the kernels need and CUDA C has no word for, all from sm_80 on.
  *
  * Shared addresses are 32-bit (cvta). cp.async copies 16 bytes past L1 and fills what lies beyond
- * `bytes` with zeros (bytes = 0 reads nothing). Loads and stores named _relaxed are single-copy
- * atomic per 4-byte word at gpu scope; they order nothing else.
- */
+ * `bytes` with zeros (bytes = 0 reads nothing). */
 #ifndef KV_KERNELS_CUDA_PTX_CUH
 #define KV_KERNELS_CUDA_PTX_CUH
 
@@ -33,6 +31,11 @@ __device__ __forceinline__ void cp_async16(uint32_t dst, const void *src, int by
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(dst),
                  "l"(src), "r"(bytes), "l"(policy)
                  : "memory");
+}
+
+__device__ __forceinline__ void cp_async16(uint32_t dst, const void *src)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(dst), "l"(src) : "memory");
 }
 
 __device__ __forceinline__ void cp_async_commit()
@@ -74,6 +77,22 @@ __device__ __forceinline__ float exp2_fast(float x)
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
+}
+
+__device__ __forceinline__ float reciprocal_fast(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* The largest x of the warp (no NaN): floats are ordered as integers once negative ones are turned
+ * round. */
+__device__ __forceinline__ float warp_max(float x)
+{
+    const int i = __float_as_int(x), key = i ^ ((i >> 31) & 0x7fffffff);
+    const int most = __reduce_max_sync(~0u, key);
+    return __int_as_float(most ^ ((most >> 31) & 0x7fffffff));
 }
 
 /* Type-dependent operations. */
@@ -120,26 +139,14 @@ __device__ __forceinline__ uint32_t atomic_inc_acq_rel(uint32_t *p)
     return old;
 }
 
-__device__ __forceinline__ float4 load_relaxed(const float4 *p)
-{
-    float4 x;
-    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                 : "l"(p)
-                 : "memory");
-    return x;
-}
-
-__device__ __forceinline__ void store_relaxed(float4 *p, float4 x)
-{
-    asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(x.x), "f"(x.y),
-                 "f"(x.z), "f"(x.w)
-                 : "memory");
-}
-
 __device__ __forceinline__ void prefetch_l1(const void *p)
 {
     asm volatile("prefetch.global.L1 [%0];" ::"l"(p));
+}
+
+__device__ __forceinline__ void prefetch_l2(const void *p)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
 } // namespace kv

@@ -85,7 +85,8 @@ Batch *batch_new(const AttnShape *shape, int rows, const int *lens, int64_t pool
                                   at + rows,
                                   self->q,
                                   self->out,
-                                  1.0f / sqrtf((float)shape->head_dim)};
+                                  1.0f / sqrtf((float)shape->head_dim),
+                                  self->n_pages};
     }
     free(host);
     free(perm);

@@ -109,26 +109,21 @@ static void check_shape(const AttnShape *s, Random *random, bool split, Totals *
     double *want = batch_reference(b, &pool, 0, 1);
     AttnPlan plan;
     attn_plan_init(&plan);
-    for (int merge = ATTN_CUDA_MERGE_LAST; merge <= ATTN_CUDA_MERGE_OWNER; merge++) {
-        AttnCuda *cuda = NULL;
-        AttnCudaConfig c = {
-            .shape = *s, .max_rows = ROWS, .max_tasks = 4096, .max_slots = 4096, .merge = merge};
-        c.persistent.buffers = 1 + random_below(random, 2);
-        OK(attn_cuda_new(&cuda, &c, &lab_error));
-        for (int r = 0; r < ATTN_ROUTE_MAX; r++) {
-            if (merge == ATTN_CUDA_MERGE_OWNER && r != ATTN_PERSISTENT)
-                continue;
-            AttnPlanConfig pc;
-            attn_plan_config_init(
-                &pc, r, attn_cuda_workers_for(cuda, r, random_below(random, 2) ? 0 : 1 << 30));
-            pc.min_tokens = 16;
-            if (split && r != ATTN_PERSISTENT)
-                pc.rule = ATTN_SPLITS_FIXED, pc.s = 5;
-            check_route(cuda, &pool, b, &plan, &pc, want,
-                        merge == ATTN_CUDA_MERGE_OWNER ? "owner" : "last", t);
-        }
-        attn_cuda_free(cuda);
+    AttnCuda *cuda = NULL;
+    AttnCudaConfig c = {.shape = *s, .max_rows = ROWS, .max_tasks = 4096, .max_slots = 4096};
+    c.persistent.buffers = 1 + random_below(random, 2);
+    OK(attn_cuda_new(&cuda, &c, &lab_error));
+    for (int i = 0; i <= ATTN_ROUTE_MAX; i++) { /* persistent twice: few CTAs, and all of them */
+        const AttnRoute r = i == ATTN_ROUTE_MAX ? ATTN_PERSISTENT : i;
+        AttnPlanConfig pc;
+        attn_plan_config_init(&pc, r,
+                              attn_cuda_workers_for(cuda, r, i == ATTN_ROUTE_MAX ? 0 : 1 << 30));
+        pc.min_tokens = 16;
+        if (split && r != ATTN_PERSISTENT)
+            pc.rule = ATTN_SPLITS_FIXED, pc.s = 5;
+        check_route(cuda, &pool, b, &plan, &pc, want, i == ATTN_ROUTE_MAX ? "few" : "all", t);
     }
+    attn_cuda_free(cuda);
     free(want);
     attn_plan_free(&plan);
     batch_free(b);

@@ -23,14 +23,14 @@ typedef struct Stress {
     long launches, wrong, differ;
 } Stress;
 
-static AttnCuda *make(const Stress *s, AttnCudaMerge merge, uint32_t delay)
+static AttnCuda *make(const Stress *s, int warps, uint32_t delay)
 {
     AttnCuda *cuda = NULL;
     AttnCudaConfig c = {.shape = s->shape,
                         .max_rows = ROWS,
                         .max_tasks = 8192,
                         .max_slots = 8192,
-                        .merge = merge,
+                        .persistent = {.warps = warps, .stages = 2 * (warps > 0)},
                         .delay_seed = delay};
     OK(attn_cuda_new(&cuda, &c, &lab_error));
     return cuda;
@@ -76,7 +76,7 @@ static void replay_graph(Stress *s)
     for (int r = 0; r < ROWS; r++)
         most[r] = MAX_LEN;
     Batch *b = batch_new(&s->shape, ROWS, most, PAGES, 1, &s->random);
-    AttnCuda *cuda = make(s, ATTN_CUDA_MERGE_OWNER, 0);
+    AttnCuda *cuda = make(s, 0, 0);
     AttnPlanConfig pc;
     attn_plan_config_init(&pc, ATTN_PERSISTENT, attn_cuda_workers(cuda, ATTN_PERSISTENT));
     attn_plan_build(&s->plan, &pc, &s->shape, ROWS, most);
@@ -132,14 +132,14 @@ int lab_stress(int argc, char **argv)
     static const struct {
         const char *name;
         AttnRoute route;
-        AttnCudaMerge merge;
-    } kinds[] = {{"persistent, last arriver", ATTN_PERSISTENT, ATTN_CUDA_MERGE_LAST},
-                 {"persistent, owner", ATTN_PERSISTENT, ATTN_CUDA_MERGE_OWNER},
-                 {"workqueue-fused", ATTN_WORKQUEUE_FUSED, ATTN_CUDA_MERGE_LAST}};
+        int warps;
+    } kinds[] = {{"persistent", ATTN_PERSISTENT, 0},
+                 {"persistent, one warp a CTA", ATTN_PERSISTENT, 1},
+                 {"workqueue-fused", ATTN_WORKQUEUE_FUSED, 0}};
     for (int k = 0; k < 3; k++) {
-        AttnCuda *calm = make(&s, kinds[k].merge, 0), *delayed[4];
+        AttnCuda *calm = make(&s, kinds[k].warps, 0), *delayed[4];
         for (int i = 0; i < 4; i++)
-            delayed[i] = make(&s, kinds[k].merge, (uint32_t)random_next(&s.random) | 1);
+            delayed[i] = make(&s, kinds[k].warps, (uint32_t)random_next(&s.random) | 1);
         const long before[3] = {s.launches, s.wrong, s.differ};
         for (int i = 0; i < total / 3 / 40; i++)
             one_batch(&s, kinds[k].route, calm, delayed, 40);

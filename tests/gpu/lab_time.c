@@ -1,6 +1,6 @@
 /* attn-lab time [--csv FILE] [--cells a,b,..] [--pool GiB] [--tune WxSxC,..] [--sms N] [--routes
  * a,b]
- *               [--commit ID] [--repeats N] [--merge last|owner] [--no-check] [--skew FILE]
+ *               [--commit ID] [--repeats N] [--no-check] [--skew FILE]
  *
  * Times cells (batch x context x shape): events around one launch behind a spinning kernel, a graph
  * of launches, host planning, and wall time; L2 cold by taking other pages, lengths and tables each
@@ -69,7 +69,7 @@ typedef struct Lab {
     FILE *csv, *skew;
     const char *commit, *cells, *routes, *tune;
     char gpu[320], driver[32], date[32];
-    int sms, all_sms, repeats, merge;
+    int sms, all_sms, repeats;
     bool check, warm;
     Batch *tiny; /* --warm: run before each timed launch, so that the code is in the caches */
     cudaStream_t stream;
@@ -305,8 +305,7 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
                          .max_rows = b->rows,
                          .max_tasks = 200000,
                          .max_slots = 40000,
-                         .sms = lab->sms,
-                         .merge = lab->merge};
+                         .sms = lab->sms};
     cc.persistent = cc.tasks = *tune;
     OK(attn_cuda_new(&cuda, &cc, &lab_error));
     AttnPlan plan;
@@ -503,8 +502,6 @@ int lab_time(int argc, char **argv)
             lab.sms = atoi(next);
         else if (strcmp(a, "--repeats") == 0)
             lab.repeats = atoi(next) < 256 ? atoi(next) : 255;
-        else if (strcmp(a, "--merge") == 0)
-            lab.merge = strcmp(next, "last") == 0 ? ATTN_CUDA_MERGE_LAST : ATTN_CUDA_MERGE_OWNER;
         else
             lab_fail(__FILE__, __LINE__, a);
         i++;

@@ -26,8 +26,8 @@ struct StreamArgs {
     const void *q;
     void *out;
     int table_lines, q_lines; /* 128-byte lines to fetch into L2 before they are asked for */
-    float scale_log2;        /* scale x log2 e */
-    const StreamTask *tasks; /* NULL: persistent */
+    float scale_log2;         /* scale x log2 e */
+    const StreamTask *tasks;  /* NULL: persistent */
     int n_tasks;
     float *slots;
     uint32_t *counters; /* zero between launches */
@@ -70,8 +70,8 @@ __host__ __device__ constexpr int plan_bytes(int rows)
 }
 
 struct Smem {
-    uint32_t ring;   /* this warp's */
-    uint64_t policy; /* of K and V in L2 */
+    uint32_t ring;          /* this warp's */
+    uint64_t policy;        /* of K and V in L2 */
     float *merge, *scratch; /* of the warps' states; of slots, over all rings */
     int *
         units; /* [rows + 1] units of the rows before: kv_heads x (tiles + c0) each, 0 when empty */

@@ -18,8 +18,10 @@ static const void *stream_kernel(const AttnShape &shape)
     return table[d][shape.dtype == ATTN_BF16](attn_group(&shape) > 8);
 }
 
-/* SMALL is `persistent` for batches too small to fill many CTAs: fewer, wider ones. */
-enum { PERSISTENT = 0, TASKS = 1, SMALL = 2, MODES = 3 };
+/* Task lists and `persistent` each have two settings: narrow CTAs, two or more an SM, which hide
+ * one another's starts and ends where pieces are short or many; and wide ones, one an SM, whose
+ * merges have half as many states. */
+enum { PERSISTENT = 0, TASKS = 1, PERSISTENT_WIDE = 2, TASKS_WIDE = 3, MODES = 4 };
 
 struct AttnCuda {
     AttnCudaConfig config;
@@ -60,10 +62,15 @@ static AttnStatus check(cudaError_t e, AttnCudaError *error, const char *what)
             return try_status;                                                                     \
     } while (0)
 
+static bool is_persistent(int mode)
+{
+    return mode == PERSISTENT || mode == PERSISTENT_WIDE;
+}
+
 static int smem_need(const AttnCuda *self, int mode, const AttnCudaTuning *t)
 {
     const int d = self->config.shape.head_dim, group = attn_group(&self->config.shape);
-    const int rows = mode != TASKS ? self->config.max_rows : 0;
+    const int rows = is_persistent(mode) ? self->config.max_rows : 0;
     return t->warps * t->stages * 64 * d + merge_bytes(group, d, t->warps, t->buffers) +
            plan_bytes(rows);
 }
@@ -78,7 +85,8 @@ static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
  * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
 static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
 {
-    static const AttnCudaTuning lists[MODES][12] = {
+    static const AttnCudaTuning lists[3][12] = {
+        /* both wide modes share one */
         {{4, 4, 2, 1},
          {4, 3, 2, 1},
          {4, 2, 2, 2},
@@ -120,14 +128,14 @@ static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
     const int most = 131072; /* more bytes in flight buy nothing */
     AttnCudaTuning best = {1, 2, 1, 1, -1};
     for (int i = 0; i < 12; ++i) {
-        AttnCudaTuning t = lists[mode][i];
+        AttnCudaTuning t = lists[mode < TASKS_WIDE ? mode : PERSISTENT_WIDE][i];
         if (asked->warps)
             t.warps = asked->warps;
         if (asked->stages)
             t.stages = asked->stages;
         if (asked->ctas_per_sm)
             t.ctas_per_sm = asked->ctas_per_sm;
-        t.rounds = asked->rounds ? asked->rounds : mode == TASKS ? -1 : 4;
+        t.rounds = asked->rounds ? asked->rounds : is_persistent(mode) ? 4 : -1;
         if (asked->buffers)
             t.buffers = asked->buffers;
         if (self->config.sms)
@@ -174,9 +182,10 @@ static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
 {
     const AttnCudaConfig *c = &self->config;
     const int64_t slot = 4 * slot_floats(attn_group(&c->shape), c->shape.head_dim);
-    const int most = self->tuning[PERSISTENT].ctas_per_sm > self->tuning[SMALL].ctas_per_sm
-                         ? self->tuning[PERSISTENT].ctas_per_sm
-                         : self->tuning[SMALL].ctas_per_sm;
+    const int most =
+        self->tuning[PERSISTENT].ctas_per_sm > self->tuning[PERSISTENT_WIDE].ctas_per_sm
+            ? self->tuning[PERSISTENT].ctas_per_sm
+            : self->tuning[PERSISTENT_WIDE].ctas_per_sm;
     self->n_slots[PERSISTENT] = 2 * (int64_t)self->sms * most;
     self->n_slots[TASKS] = c->max_slots;
     self->max_merges = c->max_tasks ? (int64_t)c->max_rows * c->shape.kv_heads : 0;
@@ -210,7 +219,8 @@ static AttnStatus setup(AttnCuda *self, AttnCudaError *error)
     self->merge_fn = merge_kernel(c->shape);
     choose(self, PERSISTENT, &c->persistent);
     choose(self, TASKS, &c->tasks);
-    choose(self, SMALL, &c->persistent);
+    choose(self, PERSISTENT_WIDE, &c->persistent);
+    choose(self, TASKS_WIDE, &c->tasks);
     int smem = 0;
     for (int mode = 0; mode < MODES; ++mode)
         smem = self->smem[mode] > smem ? self->smem[mode] : smem;
@@ -272,13 +282,28 @@ int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route)
     return self->sms * self->tuning[mode_of(route)].ctas_per_sm;
 }
 
-int32_t attn_cuda_workers_for(const AttnCuda *self, AttnRoute route, int64_t tokens)
+/* Tokens in all of one (row, KV head) from which wide CTAs pay: 256 KB of K and V. */
+static bool wide_persistent(const AttnCuda *self, int64_t tokens, int64_t rows)
 {
-    const AttnShape *s = &self->config.shape;
-    const int64_t bytes = tokens * s->kv_heads * s->head_dim * 4;
-    if (route != ATTN_PERSISTENT || bytes >= (int64_t)self->sms * 384 * 1024)
-        return attn_cuda_workers(self, route);
-    return self->sms * self->tuning[SMALL].ctas_per_sm;
+    return 4 * tokens * self->config.shape.head_dim >= 262144 * rows;
+}
+
+void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t rows,
+                        const int32_t *lens)
+{
+    const AttnShape *shape = &self->config.shape;
+    int64_t tokens = 0;
+    int32_t full = 0;
+    for (int32_t r = 0; r < rows; ++r)
+        tokens += lens[r], full += lens[r] > 0;
+    const bool persistent = config->route == ATTN_PERSISTENT;
+    const int wide = persistent ? PERSISTENT_WIDE : TASKS_WIDE;
+    config->workers = self->sms * self->tuning[wide].ctas_per_sm;
+    const bool fits = persistent ? wide_persistent(self, tokens, full)
+                                 : attn_plan_evenness(config, shape, rows, lens) >= 0.9;
+    if (!fits)
+        config->workers = self->sms * self->tuning[persistent ? PERSISTENT : TASKS].ctas_per_sm;
+    config->c0_tiles = (fits ? 18 : 12) * 128 / shape->head_dim;
 }
 
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route)
@@ -347,13 +372,14 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     a.rows = batch->rows, a.kv_heads = c->shape.kv_heads, a.group = attn_group(&c->shape);
     a.lens = batch->lens, a.table = batch->table, a.offset = batch->offset;
     a.q = batch->q, a.out = batch->out;
-    const int64_t most = 1 << 20; /* lines: more are not worth asking for */
+    /* A large table is read in places: asking for all of it early would cost more than it saves. */
+    const int64_t lines = (batch->table_len + 31) / 32;
     const int64_t q_bytes = 2 * (int64_t)a.rows * c->shape.q_heads * c->shape.head_dim;
-    a.table_lines = (int)(batch->table_len / 32 < most ? (batch->table_len + 31) / 32 : most);
-    a.q_lines = (int)(q_bytes / 128 < most ? (q_bytes + 127) / 128 : most);
+    a.table_lines = lines <= 4096 ? (int)lines : 0;
+    a.q_lines = (int)((q_bytes + 127) / 128);
     a.scale_log2 = batch->scale * 1.44269504088896341f;
-    a.slots = self->slots[mode == TASKS];
-    a.counters = self->counters + (mode == TASKS ? self->n_slots[PERSISTENT] : 0);
+    a.slots = self->slots[is_persistent(mode) ? PERSISTENT : TASKS];
+    a.counters = self->counters + (is_persistent(mode) ? 0 : self->n_slots[PERSISTENT]);
     const AttnPlanConfig *p = &plan->config;
     a.c0 = p->c0_tiles;
     a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
@@ -376,7 +402,9 @@ static AttnStatus run_persistent(AttnCuda *self, const AttnPool *pool, const Att
                                  const AttnPlan *plan, void *stream, AttnCudaError *error)
 {
     const int workers = plan->config.workers;
-    const int mode = workers <= self->sms * self->tuning[SMALL].ctas_per_sm ? SMALL : PERSISTENT;
+    const int mode = workers <= self->sms * self->tuning[PERSISTENT_WIDE].ctas_per_sm
+                         ? PERSISTENT_WIDE
+                         : PERSISTENT;
     if (workers > self->sms * self->tuning[mode].ctas_per_sm || plan->config.tile != TILE)
         return fail(error, ATTN_CAPACITY, "plan", "more workers than fit, or not tiles of 16");
     StreamArgs a = stream_args(self, mode, pool, batch, plan);
@@ -387,10 +415,11 @@ static AttnStatus run_persistent(AttnCuda *self, const AttnPool *pool, const Att
 static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
                            const AttnPlan *plan, void *stream, AttnCudaError *error)
 {
-    StreamArgs a = stream_args(self, TASKS, pool, batch, plan);
+    StreamArgs narrow = stream_args(self, TASKS, pool, batch, plan),
+               wide = stream_args(self, TASKS_WIDE, pool, batch, plan);
     const StreamTask *tasks = (const StreamTask *)self->upload_device;
     const int scratch = 32768;
-    MergeArgs m = {a.slots, NULL, batch->out, a.kv_heads, a.group, scratch};
+    MergeArgs m = {wide.slots, NULL, batch->out, wide.kv_heads, wide.group, scratch};
     const AttnMerge *merges = (const AttnMerge *)(tasks + plan->n_tasks);
     for (int i = 0; i < plan->n_launches; ++i) {
         const AttnLaunch *l = &plan->launches[i];
@@ -399,10 +428,13 @@ static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch
             m.merges = merges + l->first;
             s = launch(self->merge_fn, l->count, 128, scratch, &m, stream, error);
         } else {
-            a.tasks = tasks + l->first, a.n_tasks = l->count;
+            const int mode =
+                l->count <= self->sms * self->tuning[TASKS_WIDE].ctas_per_sm ? TASKS_WIDE : TASKS;
+            StreamArgs *a = mode == TASKS ? &narrow : &wide;
+            a->tasks = tasks + l->first, a->n_tasks = l->count;
             const int limit = self->config.sms ? self->sms : l->count;
             s = launch(self->stream_fn, l->count < limit ? l->count : limit,
-                       32 * self->tuning[TASKS].warps, self->smem[TASKS], &a, stream, error);
+                       32 * self->tuning[mode].warps, self->smem[mode], a, stream, error);
         }
         if (s != ATTN_OK)
             return s;

@@ -53,10 +53,12 @@ void attn_cuda_free(AttnCuda *self);
 
 /* CTAs that run at once: what a plan for `route` should be told as `workers`. */
 int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route);
-/* The same for a batch of so many tokens in all: `persistent` takes fewer and wider CTAs where
- * there is little to read, because their merge is shorter. */
-int32_t attn_cuda_workers_for(const AttnCuda *self, AttnRoute route, int64_t tokens);
-/* What was chosen, for the record. */
+/* Sets workers and c0_tiles of `config` (route, rule and tokens a task stay) for a batch: CTAs are
+ * wide, one an SM, where the work of a (row, KV head) is long (`persistent`) or where one task a
+ * CTA comes out even (task lists); else narrow, two or more an SM. lens: host. O(rows log). */
+void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t rows,
+                        const int32_t *lens);
+/* What was chosen for narrow CTAs, for the record. */
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route);
 int64_t attn_cuda_workspace_bytes(const AttnCuda *self);
 

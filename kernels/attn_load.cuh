@@ -51,8 +51,8 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
             (min(TILE, len - tile * TILE) << 24);
 }
 
-/* The block table and the queries on their way into L2 while the lengths are waited for: each thread
- * of the grid asks for one line. */
+/* The block table and the queries on their way into L2 while the lengths are waited for: each
+ * thread of the grid asks for one line. */
 __device__ __forceinline__ void prefetch_inputs(const StreamArgs &a)
 {
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = x - a.table_lines;

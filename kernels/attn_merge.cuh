@@ -7,11 +7,12 @@
  * m = -inf, l = 0, acc = 0. A slot is a state in global memory.
  *
  * merge_states() is run by all threads of a CTA, over states that lie in shared memory already (the
- * CTA's warps) or over slots, which it brings there, as many at a time as there is room for. A warp's
- * items are of one pair, so lane i weighs state i (exp2(m - max), once for the warp) and every lane
- * then adds its item of all states in order. So the same states give the same bits, whoever merges
- * and when, and however many threads he has. Nothing hides a merge at the end of a launch: loads are
- * independent and unconditional, and both kinds of merge run the same code (called, not inlined).
+ * CTA's warps) or over slots, which it brings there, as many at a time as there is room for. A
+ * warp's items are of one pair, so lane i weighs state i (exp2(m - max), once for the warp) and
+ * every lane then adds its item of all states in order. So the same states give the same bits,
+ * whoever merges and when, and however many threads he has. Nothing hides a merge at the end of a
+ * launch: loads are independent and unconditional, and both kinds of merge run the same code
+ * (called, not inlined).
  */
 #ifndef KV_KERNELS_ATTN_MERGE_CUH
 #define KV_KERNELS_ATTN_MERGE_CUH
@@ -31,14 +32,15 @@ __host__ __device__ constexpr int slot_floats(int group, int d)
     return ((group + 1) / 2) * (4 + 2 * d);
 }
 
-/* Floats between slots in shared memory: neighbours four banks apart, so that eight lanes read the m
- * and l of eight states at once. */
+/* Floats between slots in shared memory: neighbours four banks apart, so that eight lanes read the
+ * m and l of eight states at once. */
 __host__ __device__ constexpr int slot_stride(int group, int d)
 {
     return (slot_floats(group, d) + 27) / 32 * 32 + 4;
 }
 
-/* Where states lie: `stride` floats apart, items from `items_at` on, `pair_stride` floats a pair. */
+/* Where states lie: `stride` floats apart, items from `items_at` on, `pair_stride` floats a pair.
+ */
 struct StateLayout {
     int stride, items_at, pair_stride;
 };
@@ -52,7 +54,7 @@ struct SlotList {
 
 /* Where a merged state goes: to the output, or unnormalised into a slot. */
 struct MergeTo {
-    void *out; /* first output of the row and KV head */
+    void *out;   /* first output of the row and KV head */
     float *slot; /* NULL: the output */
     int group, first_pair;
 };
@@ -63,7 +65,8 @@ struct Merged {
     float4 o;
 };
 
-/* Adds `count` <= 32 states: lane i weighs state i, then every lane adds its item of all of them. */
+/* Adds `count` <= 32 states: lane i weighs state i, then every lane adds its item of all of them.
+ */
 __device__ __forceinline__ void merged_add(Merged &s, const float *ml_at, const float *item_at,
                                            int stride, int count)
 {

@@ -123,8 +123,7 @@ __device__ __forceinline__ int cta_of_unit(const Range &r, int x)
                     : r.extra + (uint32_t)(x - wide) / (uint32_t)r.share;
 }
 
-/* CTAs are numbered against the order in which they are started, so that an owner waits only for
- * CTAs started before it. */
+/* CTAs are numbered against the order in which they are started. */
 __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
 {
     Range r = {};

@@ -59,7 +59,8 @@ __device__ __forceinline__ void accumulator_store(const Accumulator<D, NT> &acc,
     }
 }
 
-/* All threads: the piece's state to the output or its slot. Warps without tiles have neutral states.
+/* All threads: the piece's state to the output or its slot. Warps without tiles have neutral
+ * states.
  */
 template <typename T, int D, int NT>
 __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm,
@@ -68,8 +69,7 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
-    float *slot =
-        piece.slot < 0 ? NULL : a.slots + (int64_t)piece.slot * slot_floats(a.group, D);
+    float *slot = piece.slot < 0 ? NULL : a.slots + (int64_t)piece.slot * slot_floats(a.group, D);
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
@@ -93,8 +93,8 @@ __device__ __forceinline__ uint32_t arrive(uint32_t *counter)
     return threadIdx.x == 0 ? atomic_inc_acq_rel(counter) : 0;
 }
 
-/* Merges the slots of a cut (row, head) if this CTA was the last to arrive, and puts the counter back.
- * Tiles and their ring are done with: it is scratch now. */
+/* Merges the slots of a cut (row, head) if this CTA was the last to arrive, and puts the counter
+ * back. Tiles and their ring are done with: it is scratch now. */
 template <typename T, int D>
 __device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, const Cut &cut,
                                        uint32_t before)
@@ -110,8 +110,7 @@ __device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, cons
         return;
     const int floats = slot_floats(a.group, D);
     const SlotList list = {a.slots + (int64_t)cut.first_slot * floats, floats, a.tasks ? 1 : 2,
-                           a.tasks ? 0 : 1
-};
+                           a.tasks ? 0 : 1};
     T *out = static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D;
     merge_slots<T, D>(list, cut.n_slots, a.group, out, sm.scratch,
                       (blockDim.x >> 5) * a.stages * Geometry<D>::STAGE);
@@ -224,7 +223,8 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
     int mine = ld.next, at = 0, buffer = 0, until = a.rounds;
     Piece p = first_piece(a, sm, range, task);
     Accumulator<D, NT> acc;
-    accumulator_begin<T, D, NT>(a, acc, p.row, p.head); /* queries first: nothing queues before them */
+    accumulator_begin<T, D, NT>(a, acc, p.row,
+                                p.head); /* queries first: nothing queues before them */
     fill_ring<D>(a, sm, range, task, ld);
     Cut early = {}; /* the range's first piece, settled at the end so that nothing waits for it */
     uint32_t early_before = 0;

@@ -183,6 +183,25 @@ static bool build_buckets(AttnPlan *plan, const AttnShape *shape, const int32_t 
     return true;
 }
 
+double attn_plan_evenness(const AttnPlanConfig *config, const AttnShape *shape, int32_t rows,
+                          const int32_t *lens)
+{
+    if (config->rule != ATTN_SPLITS_BALANCED || config->route == ATTN_SINGLE)
+        return 0;
+    const int32_t unit = split_unit(config, shape);
+    const int32_t chunk = split_chunk(config, shape, unit, rows, lens, 1);
+    int64_t tasks = 0, longest = 0, sum = 0;
+    for (int32_t r = 0; r < rows; r++) {
+        const int64_t units = div_up(lens[r], unit), n = div_up(units, chunk);
+        tasks += n, sum += units;
+        if (n > 0 && div_up(units, n) > longest)
+            longest = div_up(units, n);
+    }
+    if (longest == 0 || tasks * shape->kv_heads > config->workers)
+        return 0;
+    return (double)(sum * shape->kv_heads) / (double)(longest * config->workers);
+}
+
 int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape *shape,
                                   int32_t rows, const int32_t *lens, int64_t *ret_units)
 {

@@ -72,6 +72,11 @@ void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t work
 int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape *shape,
                                   int32_t rows, const int32_t *lens, int64_t *ret_units);
 
+/* Balanced task lists: how evenly one wave of tasks fills `workers` CTAs: tokens in all / (workers
+ * x the longest task), 1 = perfectly; 0 when there is more than one wave. O(rows log). */
+double attn_plan_evenness(const AttnPlanConfig *config, const AttnShape *shape, int32_t rows,
+                          const int32_t *lens);
+
 typedef struct AttnTask {
     int32_t row, kv_head;
     int32_t begin, end; /* tokens; begin == end only in `masked` (a neutral state is written) */

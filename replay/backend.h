@@ -99,9 +99,10 @@ typedef struct BackendOps {
     gint64 (*memory)(const BackendConfig *config);
     /* CTAs (or threads) that run at once, for balanced splits; 0 = take the device profile's. */
     gint (*workers)(Backend *self);
-    /* The same for one built-in route and a batch of so many tokens in all (0 = a large one), where
-     * routes run with other CTAs; NULL = `workers`. */
-    gint (*route_workers)(Backend *self, const Route *route, gint64 tokens);
+    /* Sets a plan's workers (and c0, unless the route's setting names it) for one built-in route
+     * and batch, where routes run with other CTAs; NULL = `workers`. */
+    void (*fit_plan)(Backend *self, const Route *route, AttnPlanConfig *config, gint32 rows,
+                     const gint32 *lens);
     /* `persistent` is planned on the device: execute() looks at plan->config and plan->counts
      * alone, and the host need not build the task list. */
     gboolean plans_persistent;

@@ -341,10 +341,12 @@ static gint backend_cuda_workers(Backend *base)
     return attn_cuda_workers(((CudaBackend *)base)->cuda, ATTN_PERSISTENT);
 }
 
-static gint backend_cuda_route_workers(Backend *base, const Route *route, gint64 tokens)
+static void backend_cuda_fit_plan(Backend *base, const Route *route, AttnPlanConfig *config,
+                                  gint32 rows, const gint32 *lens)
 {
-    return attn_cuda_workers_for(((CudaBackend *)base)->cuda, route->ops->builtin,
-                                 tokens > 0 ? tokens : G_MAXINT32);
+    attn_cuda_fit_plan(((CudaBackend *)base)->cuda, config, rows, lens);
+    if (route->config.c0 > 0)
+        config->c0_tiles = (gint32)route->config.c0;
 }
 
 /* Event time of one streaming read; negative on failure. */
@@ -474,6 +476,7 @@ static gboolean prepare(CudaBackend *self, GError **error)
         .q = self->q,
         .out = self->out,
         .scale = (float)(1 / sqrt(shape->head_dim)),
+        .table_len = cuda_table_ids_room(self->table),
     };
     return self->prepared = TRUE;
 }
@@ -909,7 +912,7 @@ const BackendOps backend_cuda = {
     .create = backend_cuda_create,
     .available = backend_cuda_available,
     .workers = backend_cuda_workers,
-    .route_workers = backend_cuda_route_workers,
+    .fit_plan = backend_cuda_fit_plan,
     .plans_persistent = TRUE,
     .read_rate = backend_cuda_read_rate,
     .empty_wall = backend_cuda_empty_wall,

@@ -136,13 +136,19 @@ static gint ranks_workers(Backend *base)
     return least;
 }
 
-static gint ranks_route_workers(Backend *base, const Route *route, gint64 tokens)
+/* As the rank with the fewest CTAs wants it. */
+static void ranks_fit_plan(Backend *base, const Route *route, AttnPlanConfig *config, gint32 rows,
+                           const gint32 *lens)
 {
     const RanksBackend *self = (RanksBackend *)base;
-    gint least = G_MAXINT;
-    for (guint r = 0; r < self->n; r++)
-        least = MIN(least, self->inner->route_workers(self->rank[r].backend, route, tokens));
-    return least;
+    AttnPlanConfig least = *config;
+    for (guint r = 0; r < self->n; r++) {
+        AttnPlanConfig c = *config;
+        self->inner->fit_plan(self->rank[r].backend, route, &c, rows, lens);
+        if (r == 0 || c.workers < least.workers)
+            least = c;
+    }
+    *config = least;
 }
 
 /* Of one device: the slowest one's, all measured at once. */
@@ -238,7 +244,7 @@ Backend *backend_ranks_new(const BackendOps *ops, const BackendConfig *config,
     self->ops = *ops;
     self->ops.free = ranks_free;
     self->ops.workers = ranks_workers;
-    self->ops.route_workers = ops->route_workers != NULL ? ranks_route_workers : NULL;
+    self->ops.fit_plan = ops->fit_plan != NULL ? ranks_fit_plan : NULL;
     self->ops.read_rate = ops->read_rate != NULL ? ranks_read_rate : NULL;
     self->ops.refuses = ranks_refuses;
     self->ops.begin_step = ranks_begin_step;

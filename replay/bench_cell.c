@@ -298,13 +298,13 @@ static char *too_large(const Bench *self, const BenchCell *cell)
         self->pool_pages, (double)(2 * attn_pool_bytes(&cell->shape, self->pool_pages)) / gib);
 }
 
-/* Routes with other CTAs by the size of a batch are planned for this one. */
-static void plan_for(Bench *self, gint64 tokens)
+/* Routes that run with other CTAs by the batch are planned for this one. */
+static void plan_for(Bench *self, gint32 rows)
 {
-    for (guint i = 0; i < self->n && self->ops->route_workers != NULL; i++)
+    for (guint i = 0; i < self->n && self->ops->fit_plan != NULL; i++)
         if (self->lane[i].route.ops->kind == ROUTE_BUILTIN)
-            self->lane[i].plan_config.workers =
-                self->ops->route_workers(self->backend, &self->lane[i].route, tokens);
+            self->ops->fit_plan(self->backend, &self->lane[i].route, &self->lane[i].plan_config,
+                                rows, self->lens);
 }
 
 /* The cell as a step of a calibration table, with what every lane that was timed took. */
@@ -346,7 +346,7 @@ BenchCellResult *bench_cell_run(Bench *self, const BenchCell *cell)
     const gboolean large = ret->kv_bytes > LARGE;
     const gint warm = self->ops == &backend_cpu || ret->kv_bytes <= 1000000000 ? 1 : 0;
     cell_open(self, cell);
-    plan_for(self, ret->kv_bytes / (4 * (gint64)cell->shape.kv_heads * cell->shape.head_dim));
+    plan_for(self, cell->rows);
     bench_check(self);
     time_lanes(self, self->config->kernel_only ? 0 : warm, ret->rounds, large);
     for (guint i = 0; i < self->n; i++)

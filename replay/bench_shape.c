@@ -112,12 +112,9 @@ static void add_lane(Bench *self, const PluginChoice *choice)
     lane->replays = self->ops->replays != NULL && self->ops->replays(self->backend, &lane->route);
     attn_plan_init(&lane->plan);
     const gboolean builtin = lane->route.ops->kind == ROUTE_BUILTIN;
-    const gint workers = builtin && self->ops->route_workers != NULL
-                             ? self->ops->route_workers(self->backend, &lane->route, 0)
-                             : self->workers;
     if (builtin)
         route_plan_config(&lane->plan_config, &lane->route, &self->config->splits, &self->shape,
-                          workers);
+                          self->workers);
 }
 
 /* What is compared where nothing is named: all routes, and the settings of peers that their users

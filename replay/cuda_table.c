@@ -266,6 +266,10 @@ const gint32 *cuda_table_ids(const CudaTable *self)
 {
     return self->device_ids;
 }
+gint64 cuda_table_ids_room(const CudaTable *self)
+{
+    return (gint64)self->slots * (gint64)self->stride;
+}
 const gint32 *cuda_table_host_lens(const CudaTable *self)
 {
     return (const gint32 *)(gpointer)self->lens->data;

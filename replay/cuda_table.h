@@ -30,6 +30,7 @@ guint32 cuda_table_max_length(const CudaTable *self);
 const gint32 *cuda_table_lens(const CudaTable *self);
 const gint32 *cuda_table_offset(const CudaTable *self);
 const gint32 *cuda_table_ids(const CudaTable *self);
+gint64 cuda_table_ids_room(const CudaTable *self); /* ids allocated there */
 const gint64 *cuda_table_keys(const CudaTable *self);
 /* Host arrays of the same step; ids are the host's copy of the whole table. */
 const gint32 *cuda_table_host_lens(const CudaTable *self);

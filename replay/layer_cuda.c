@@ -383,6 +383,7 @@ gboolean layer_cell_begin(LayerEngine *self, GError **error)
         .q = self->q,
         .out = self->attended,
         .scale = 1 / sqrtf((float)self->config.shape.attn.head_dim),
+        .table_len = cuda_table_ids_room(self->table),
     };
     return TRUE;
 }
@@ -406,5 +407,8 @@ gboolean layer_cell_grow(LayerEngine *self, GError **error)
 
 gint layer_engine_workers(LayerEngine *self, const Route *route)
 {
-    return attn_cuda_workers_for(self->attn, route->ops->builtin, MAX(self->cell.sum, 1));
+    AttnPlanConfig config;
+    attn_plan_config_init(&config, route->ops->builtin, 1);
+    attn_cuda_fit_plan(self->attn, &config, self->cell.rows, self->cell.lens);
+    return config.workers;
 }

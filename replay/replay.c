@@ -79,8 +79,8 @@ static gboolean count_lane(Replay *self, guint i, GError **error)
     self->candidate[i].measured_us = (double)NAN;
     lane->executed = FALSE;
     if (lane->own_workers)
-        lane->plan_config.workers = self->ops->route_workers(
-            self->backend, &lane->route, MAX((gint64)self->features.sum_length, 1));
+        self->ops->fit_plan(self->backend, &lane->route, &lane->plan_config,
+                            (gint32)self->features.rows, self->features.lens);
     RouteTotals *t = lane->totals;
     if (!t->counted) { /* estimates, for the policy alone */
         peer_counts(counts, &lane->route, &self->backend_config.shape, self->features.workers,

@@ -143,7 +143,7 @@ static gboolean add_lane(Replay *self, const PluginChoice *choice, const GPtrArr
         return TRUE;
     }
     lane->totals = totals;
-    lane->own_workers = self->ops->route_workers != NULL && self->config->workers <= 0 &&
+    lane->own_workers = self->ops->fit_plan != NULL && self->config->workers <= 0 &&
                         lane->route.ops->kind == ROUTE_BUILTIN;
     route_plan_config(&lane->plan_config, &lane->route, &self->config->splits,
                       &self->backend_config.shape, r->workers);

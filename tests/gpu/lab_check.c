@@ -116,8 +116,9 @@ static void check_shape(const AttnShape *s, Random *random, bool split, Totals *
     for (int i = 0; i <= ATTN_ROUTE_MAX; i++) { /* persistent twice: few CTAs, and all of them */
         const AttnRoute r = i == ATTN_ROUTE_MAX ? ATTN_PERSISTENT : i;
         AttnPlanConfig pc;
-        attn_plan_config_init(&pc, r,
-                              attn_cuda_workers_for(cuda, r, i == ATTN_ROUTE_MAX ? 0 : 1 << 30));
+        attn_plan_config_init(&pc, r, attn_cuda_workers(cuda, r));
+        if (i == ATTN_ROUTE_MAX)
+            pc.workers = 7;
         pc.min_tokens = 16;
         if (split && r != ATTN_PERSISTENT)
             pc.rule = ATTN_SPLITS_FIXED, pc.s = 5;

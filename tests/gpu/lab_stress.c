@@ -51,8 +51,9 @@ static void one_batch(Stress *s, AttnRoute route, AttnCuda *calm, AttnCuda *cons
         lens[r] = random_below(&s->random, random_below(&s->random, 2) ? MAX_LEN : 200);
     Batch *b = batch_new(&s->shape, ROWS, lens, PAGES, 1, &s->random);
     AttnPlanConfig pc;
-    attn_plan_config_init(
-        &pc, route, attn_cuda_workers_for(calm, route, random_below(&s->random, 2) ? 0 : 1 << 30));
+    attn_plan_config_init(&pc, route, attn_cuda_workers(calm, route));
+    if (random_below(&s->random, 2))
+        attn_cuda_fit_plan(calm, &pc, ROWS, lens);
     pc.min_tokens = 16 << random_below(&s->random, 4);
     if (attn_plan_build(&s->plan, &pc, &s->shape, ROWS, lens) != ATTN_OK)
         lab_fail(__FILE__, __LINE__, "plan");

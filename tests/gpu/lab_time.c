@@ -311,11 +311,8 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     AttnPlan plan;
     AttnPlanConfig pc;
     attn_plan_init(&plan);
-    int64_t tokens = 0;
-    for (int r = 0; r < b->rows; r++)
-        tokens += b->lens[r];
-    attn_plan_config_init(&pc, route, attn_cuda_workers_for(cuda, route, tokens));
-    pc.c0_tiles = pc.c0_tiles * 128 / b->shape.head_dim;
+    attn_plan_config_init(&pc, route, 1);
+    attn_cuda_fit_plan(cuda, &pc, b->rows, b->lens);
     if (attn_plan_build(&plan, &pc, &b->shape, b->rows, b->lens) != ATTN_OK)
         lab_fail(__FILE__, __LINE__, "plan");
     Line l = {.launches = plan.counts.launches, .merge_bytes = plan.counts.merge_state_bytes};

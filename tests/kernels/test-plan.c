@@ -82,6 +82,44 @@ static void test_random(void)
     attn_plan_free(&plan);
 }
 
+/* attn_plan_evenness() against the tasks of the plan itself. */
+static void test_evenness(void)
+{
+    AttnPlan plan;
+    attn_plan_init(&plan);
+    int waves = 0;
+    for (int round = 0; round < 2000; round++) {
+        AttnShape shape = llama;
+        shape.kv_heads = 1 << g_test_rand_int_range(0, 4);
+        shape.q_heads = 4 * shape.kv_heads;
+        const int rows = g_test_rand_int_range(1, 12);
+        int32_t lens[12];
+        for (int r = 0; r < rows; r++)
+            lens[r] = random_length();
+        AttnPlanConfig config;
+        attn_plan_config_init(&config, ATTN_WORKQUEUE, g_test_rand_int_range(8, 300));
+        g_assert_cmpint(attn_plan_build(&plan, &config, &shape, rows, lens), ==, ATTN_OK);
+        const int32_t unit = MAX(config.tile, shape.page_size);
+        gint64 tasks = 0, longest = 0, sum = 0;
+        for (int i = 0; i < plan.n_tasks; i++) {
+            const gint64 units = (plan.tasks[i].end - plan.tasks[i].begin + unit - 1) / unit;
+            tasks += units > 0, sum += units, longest = MAX(longest, units);
+        }
+        const double share = attn_plan_evenness(&config, &shape, rows, lens);
+        if (tasks == 0 || tasks > config.workers) {
+            g_assert_true(share == 0);
+        } else {
+            g_assert_cmpfloat_with_epsilon(share, (double)sum / (double)(longest * config.workers),
+                                           1e-12);
+            waves++;
+        }
+        config.rule = ATTN_SPLITS_FIXED, config.s = 4;
+        g_assert_true(attn_plan_evenness(&config, &shape, rows, lens) == 0);
+    }
+    g_assert_cmpint(waves, >, 100);
+    attn_plan_free(&plan);
+}
+
 /* The auditor must be able to fail. */
 static void test_auditor(void)
 {
@@ -241,6 +279,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan/random", test_random);
     g_test_add_func("/plan/auditor", test_auditor);
+    g_test_add_func("/plan/evenness", test_evenness);
     g_test_add_func("/plan/published", test_published);
     g_test_add_func("/plan/fixed-bounds", test_fixed_bounds);
     g_test_add_func("/plan/balanced", test_balanced);

@@ -40,9 +40,8 @@ static void open_ours(Lane *l, const Batch *b)
         .shape = b->shape, .max_rows = b->rows, .max_tasks = 200000, .max_slots = 40000};
     OK(attn_cuda_new(&l->cuda, &cc, &lab_error));
     attn_plan_init(&l->plan);
-    attn_plan_config_init(&l->plan_config, l->entry->route,
-                          attn_cuda_workers(l->cuda, l->entry->route));
-    l->plan_config.c0_tiles = l->plan_config.c0_tiles * 128 / b->shape.head_dim;
+    attn_plan_config_init(&l->plan_config, l->entry->route, 1);
+    attn_cuda_fit_plan(l->cuda, &l->plan_config, b->rows, b->lens);
     if (attn_plan_build(&l->plan, &l->plan_config, &b->shape, b->rows, b->lens) != ATTN_OK)
         lab_fail(__FILE__, __LINE__, "plan");
     l->launches = l->plan.counts.launches;

@@ -1,9 +1,9 @@
 /* Least squares with coefficients >= 0, for a handful of unknowns.
  *
- * Rows are added one by one into the normal equations; the solution is found by cyclic coordinate
- * descent on them (each coordinate set to its best value >= 0, until nothing moves), which
- * converges because the problem is convex. Columns are scaled to unit length first. Cost O(n^2) a
- * row and a sweep. A column that is always 0 gets 0.
+ * Rows are added one by one into the normal equations, whose columns are scaled to unit length; the
+ * solution is found by the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974).
+ * Cost O(n^2) a row, O(n^4) at most to solve. A column that is always 0 gets 0, and one that others
+ * make up (to 1e-12) too.
  */
 #ifndef KV_REPLAY_NNLS_H
 #define KV_REPLAY_NNLS_H

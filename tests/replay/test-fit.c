@@ -43,6 +43,63 @@ static void test_nnls(void)
     g_assert_cmpfloat(x[1], ==, 0);
 }
 
+static double squares_left(const Nnls *nnls, const double *x)
+{
+    double left = nnls->btb;
+    for (int i = 0; i < nnls->n; i++) {
+        left -= 2 * x[i] * nnls->atb[i];
+        for (int j = 0; j < nnls->n; j++)
+            left += x[i] * nnls->ata[i][j] * x[j];
+    }
+    return left;
+}
+
+/* The same minimum another way: each unknown set to its best in turn, until nothing moves. */
+static double by_coordinates(const Nnls *nnls)
+{
+    double x[NNLS_MAX] = {0}, moved = 1;
+    for (int sweep = 0; sweep < 100000 && moved > 1e-14; sweep++) {
+        moved = 0;
+        for (int i = 0; i < nnls->n; i++) {
+            double slope = nnls->atb[i];
+            for (int j = 0; j < nnls->n; j++)
+                slope -= j != i ? nnls->ata[i][j] * x[j] : 0;
+            const double next = MAX(slope / nnls->ata[i][i], 0);
+            moved = MAX(moved, fabs(next - x[i]));
+            x[i] = next;
+        }
+    }
+    return squares_left(nnls, x);
+}
+
+/* Random systems, some with columns that nearly make up another one. */
+static void test_nnls_random(void)
+{
+    RngStream rng;
+    rng_init(&rng, 3, RNG_TEST, 0, 0);
+    for (guint t = 0; t < 300; t++) {
+        Nnls nnls;
+        double row[8], x[8];
+        const int n = 2 + (int)rng_below(&rng, 6);
+        nnls_init(&nnls, n);
+        for (guint r = 0; r < 30; r++) {
+            double b = rng_uniform(&rng);
+            for (int i = 0; i < n; i++)
+                row[i] = rng_uniform(&rng);
+            if (n > 3)
+                row[n - 1] = row[0] + 0.5 * row[1] + 1e-2 * row[n - 1];
+            for (int i = 0; i < n; i++)
+                b += row[i] * (i % 3 - 0.7);
+            nnls_add(&nnls, row, b);
+        }
+        const double left = nnls_solve(&nnls, x);
+        for (int i = 0; i < n; i++)
+            g_assert_cmpfloat(x[i], >=, 0);
+        g_assert_cmpfloat(fabs(left - squares_left(&nnls, x)), <, 1e-9 * nnls.btb);
+        g_assert_cmpfloat(left, <, by_coordinates(&nnls) + 1e-9 * nnls.btb);
+    }
+}
+
 typedef struct Truth { /* a machine */
     double bandwidth, worker_bandwidth;
     LearnedRoute route[ATTN_ROUTE_MAX];
@@ -253,6 +310,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fit/nnls", test_nnls);
+    g_test_add_func("/fit/nnls-random", test_nnls_random);
     g_test_add_func("/fit/recovers", test_recovers);
     g_test_add_func("/fit/extrapolation", test_extrapolation);
     g_test_add_func("/fit/table", test_table);

@@ -603,6 +603,7 @@ static gboolean still_fits(const Captured *kept, const Captured *now)
     const AttnBatch *a = &kept->batch, *b = &now->batch;
     return a->rows == b->rows && a->lens == b->lens && a->table == b->table &&
            a->offset == b->offset && a->q == b->q && a->out == b->out &&
+           a->table_len == b->table_len &&
            memcmp(&kept->plan, &now->plan, sizeof kept->plan) == 0 && kept->engine == now->engine &&
            kept->longest == now->longest;
 }

@@ -18,7 +18,7 @@ static const char header[] =
     "step,start_ns,duration_ns,rows,prefill_tokens,max_len,sum_len,waiting,pages_used,route,chosen,"
     "launches,merge_launches,copies,memsets,tasks,nonempty_fraction,kv_bytes,kv_bytes_touched,"
     "merge_state_bytes,merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,"
-    "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us\n";
+    "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us,tables_us\n";
 
 ReplayCsv *replay_csv_new(OutFile *out)
 {
@@ -195,6 +195,7 @@ void replay_csv_line(ReplayCsv *self, const ReplayLine *line)
         p = next_error(p, e->checked, e->mean_abs_err);
     }
     p = put_where(p, line);
+    p = next_time(p, e != NULL ? e->tables_us : -1);
     *p++ = '\n';
     self->used = (gsize)(p - self->buffer);
 }

@@ -11,7 +11,7 @@ from tap import KVREPLAY, fails, main, ok, run
 ARGS = ('--arrivals', 'poisson:rate=8', '--lengths',
         'uniform:prompt_min=10,prompt_max=400,output_min=1,output_max=30', '--requests', 40,
         '--pool-pages', 400, '--replicas', 3)
-TIMES = {'plan_us', 'kernel_us', 'wall_us', 'device', 'rank_kernel_us', 'rank_skew_us'}
+TIMES = {'plan_us', 'kernel_us', 'wall_us', 'device', 'rank_kernel_us', 'rank_skew_us', 'tables_us'}
 
 
 def lines(path):

@@ -16,7 +16,7 @@ FILES = ('scenario.ini', 'requests.csv', 'steps.kvsteps', 'replay.csv', 'summary
 COLUMNS = ('step,start_ns,duration_ns,rows,prefill_tokens,max_len,sum_len,waiting,pages_used,route,chosen,'
            'launches,merge_launches,copies,memsets,tasks,nonempty_fraction,kv_bytes,kv_bytes_touched,'
            'merge_state_bytes,merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,'
-           'max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us')
+           'max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us,tables_us')
 
 
 def test_main_job_leaves_everything():

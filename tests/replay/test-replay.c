@@ -35,10 +35,10 @@ static void test_csv(void)
                     "pages_used,route,chosen,launches,merge_launches,copies,memsets,tasks,"
                     "nonempty_fraction,kv_bytes,kv_bytes_touched,merge_state_bytes,"
                     "merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,"
-                    "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us");
+                    "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us,tables_us");
     /* Only prefill: rows 0, launches 0, nothing chosen. */
     g_assert_cmpstr(line[1], ==,
-                    "0,0,1000,0,14,0,0,0,0,single,0,0,0,0,0,0,0.000000,0,0,0,0,,,,,,,,0,,,");
+                    "0,0,1000,0,14,0,0,0,0,single,0,0,0,0,0,0,0.000000,0,0,0,0,,,,,,,,0,,,,");
     g_assert_cmpstr(
         line[3], ==,
         "1,1000,1000,2,0,100,115,1,0,single,0,1,0,0,0,4,1.000000,58880,58880,0,0,,,,,,,,0,,,");

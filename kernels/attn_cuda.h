@@ -58,8 +58,8 @@ int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route);
  * CTA comes out even (task lists); else narrow, two or more an SM. lens: host. O(rows log). */
 void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t rows,
                         const int32_t *lens);
-/* What was chosen for narrow CTAs, for the record. */
-AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route);
+/* What was chosen for plans of so many workers, for the record. */
+AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route, int32_t workers);
 int64_t attn_cuda_workspace_bytes(const AttnCuda *self);
 
 /* ret_bytes (may be NULL): bytes copied; 0 = no copy was needed. */

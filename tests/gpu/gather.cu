@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(256, 1) gather(const __grid_constant__ 
 void gather_run(const AttnCuda *cuda, const AttnPool *pool, const AttnBatch *batch,
                 const AttnPlan *plan, const AttnShape *shape, void *stream)
 {
-    const AttnCudaTuning t = attn_cuda_tuning(cuda, ATTN_PERSISTENT);
+    const AttnCudaTuning t = attn_cuda_tuning(cuda, ATTN_PERSISTENT, plan->config.workers);
     StreamArgs a = {};
     a.k = (const char *)pool->k, a.v = (const char *)pool->v;
     a.page_bytes = 2 * pool->page_stride;

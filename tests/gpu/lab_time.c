@@ -330,7 +330,7 @@ static void time_route(Lab *lab, const Cell *c, Batch *b, const double *want, At
     if (plan.counts.launches <= 8)
         l.graph = time_graph(&j);
     time_host(&j, &pc, &l);
-    const AttnCudaTuning t = attn_cuda_tuning(cuda, route);
+    const AttnCudaTuning t = attn_cuda_tuning(cuda, route, pc.workers);
     const double floor = 5 + b->kv_bytes / lab->rate;
     printf("%-15s %-15s %dx%d %3d %8.1f MB floor %7.1f event %7.1f (%.2f, %+5.1f) graph %7.1f plan "
            "%5.1f host %5.1f wall %6.1f err %.2g%s\n",

@@ -880,17 +880,24 @@ static void put_string(JsonBuilder *b, const char *name, const char *value)
     json_builder_add_string_value(b, value);
 }
 
+/* Of wide CTAs, then of narrow ones. */
+static char *tuning_text(const CudaBackend *self, AttnRoute route)
+{
+    const AttnCudaTuning w = attn_cuda_tuning(self->cuda, route, 1),
+                         n = attn_cuda_tuning(self->cuda, route, G_MAXINT32);
+    return g_strdup_printf("%dx%dx%d,%dx%dx%d", w.warps, w.stages, w.ctas_per_sm, n.warps, n.stages,
+                           n.ctas_per_sm);
+}
+
 static void backend_cuda_describe(Backend *base, JsonBuilder *b)
 {
     CudaBackend *self = (CudaBackend *)base;
-    const AttnCudaTuning p = attn_cuda_tuning(self->cuda, ATTN_PERSISTENT),
-                         t = attn_cuda_tuning(self->cuda, ATTN_WORKQUEUE);
     g_autofree char *limited =
         g_strdup_printf("%s limited to %d SMs", self->device.name, self->config.sms);
     g_autofree char *toolkit =
         g_strdup_printf("%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    g_autofree char *persistent = g_strdup_printf("%dx%dx%d", p.warps, p.stages, p.ctas_per_sm);
-    g_autofree char *tasks = g_strdup_printf("%dx%dx%d", t.warps, t.stages, t.ctas_per_sm);
+    g_autofree char *persistent = tuning_text(self, ATTN_PERSISTENT),
+                    *tasks = tuning_text(self, ATTN_WORKQUEUE);
     put_string(b, "name", self->config.sms > 0 ? limited : self->device.name);
     put_string(b, "driver", self->driver);
     put_string(b, "toolkit", toolkit);

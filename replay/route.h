@@ -24,7 +24,8 @@ typedef struct RouteConfig {
     gint64 s;    /* built-in: splits of every row, whatever --splits says; 0 = as it says */
     gint64
         width; /* buckets: lengths that round up to the same multiple share a launch; 0 = exact */
-    gint64 c0; /* persistent: cost of a (row, KV head) in tiles; 0 = 12 at 256-byte entries */
+    gint64 c0; /* persistent: cost of a (row, KV head) in tiles; 0 = 12 at 256-byte entries,
+                  18 on wide CTAs */
     gint64 split;   /* flashinfer-tc: tokens a split, a multiple of the page size */
     gint64 factor;  /* trtllm-xqa: times the processor count that it is told */
     gboolean graph; /* flashinfer-tc: planned as for a CUDA graph */

@@ -37,6 +37,9 @@ static gboolean build_plan(Replay *self, Lane *lane, double *ret_us, GError **er
         return TRUE;
     }
     const double from = replay_now_us();
+    if (lane->own_workers) /* already known from counting; its cost belongs to planning */
+        self->ops->fit_plan(self->backend, &lane->route, &lane->plan_config,
+                            (gint32)self->features.rows, self->features.lens);
     const AttnStatus status =
         attn_plan_build(&lane->plan, &lane->plan_config, &self->backend_config.shape,
                         (int32_t)self->features.rows, self->features.lens);

@@ -268,12 +268,13 @@ static double time_graph(Job *j)
 }
 
 /* Host: plan and upload; then all of it, synchronised. */
-static void time_host(Job *j, const AttnPlanConfig *pc, Line *l)
+static void time_host(Job *j, AttnPlanConfig *pc, Line *l)
 {
     double plan[21], wall[21], host[21];
     for (int r = 0; r < 21; r++) {
         CUDA(cudaStreamSynchronize(j->lab->stream));
         const double t0 = now_us();
+        attn_cuda_fit_plan(j->cuda, pc, j->b->rows, j->b->lens);
         if (pc->route != ATTN_PERSISTENT)
             attn_plan_build(j->plan, pc, &j->b->shape, j->b->rows, j->b->lens);
         OK(attn_cuda_upload(j->cuda, j->plan, j->lab->stream, NULL, &lab_error));

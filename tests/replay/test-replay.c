@@ -41,12 +41,12 @@ static void test_csv(void)
                     "0,0,1000,0,14,0,0,0,0,single,0,0,0,0,0,0,0.000000,0,0,0,0,,,,,,,,0,,,,");
     g_assert_cmpstr(
         line[3], ==,
-        "1,1000,1000,2,0,100,115,1,0,single,0,1,0,0,0,4,1.000000,58880,58880,0,0,,,,,,,,0,,,");
+        "1,1000,1000,2,0,100,115,1,0,single,0,1,0,0,0,4,1.000000,58880,58880,0,0,,,,,,,,0,,,,");
     /* 15 entries: one tile, written out; 100: four tiles in three splits: 3 slots of 4*(2+64)*4
      * bytes for each of two KV heads. */
     g_assert_cmpstr(line[4], ==,
                     "1,1000,1000,2,0,100,115,1,0,workqueue,1,2,1,0,0,8,0.666667,58880,58880,6336,"
-                    "12672,,,,,,,,0,,,");
+                    "12672,,,,,,,,0,,,,");
     g_assert_true(g_str_has_prefix(line[15], "7,7000,1000,3,0,106,192,1,0,single,0,1,0,0,0,6,"));
     g_assert_cmpfloat(test_number(o, "steps"), ==, 20);
     g_assert_cmpfloat(test_number(o, "decode_steps"), ==, 19);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "kernels/cpu_pool.h"
@@ -348,6 +349,14 @@ static void item_read(void *context, int64_t i, int thread)
     const int64_t at = i * r->part;
     const int64_t n = at + r->part < r->bytes ? r->part : r->bytes - at;
     r->sum ^= r->ops->read(r->data + at, n);
+}
+
+void attn_cpu_advise(void *data, int64_t bytes)
+{
+    const uintptr_t huge = 2 << 20, begin = ((uintptr_t)data + huge - 1) / huge * huge,
+                    end = ((uintptr_t)data + (uintptr_t)bytes) / huge * huge;
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
 static double seconds_now(void)

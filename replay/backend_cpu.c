@@ -102,6 +102,11 @@ static Backend *cpu_create(const BackendConfig *config, GError **error)
         cpu_free(&self->base);
         return NULL;
     }
+    /* Sparsely filled pools could take as much as all of theirs: only where that is little. */
+    if (2 * (gint64)self->pool_bytes <= self->room / 4) {
+        attn_cpu_advise(self->pool.k, (gint64)self->pool_bytes);
+        attn_cpu_advise(self->pool.v, (gint64)self->pool_bytes);
+    }
     return &self->base;
 }
 

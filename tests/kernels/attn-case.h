@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/attn.h"
+#include "kernels/cpu_engine.h"
 
 typedef struct AttnCase {
     AttnShape shape;
@@ -65,8 +66,11 @@ static inline void attn_case_init(AttnCase *c, const AttnShape *shape, gint rows
     memcpy(c->table, ids, sizeof *ids * (gsize)pages);
     attn_pool_strides(&c->pool, shape);
     const gsize bytes = (gsize)attn_pool_bytes(shape, c->pool.pages);
-    c->pool.k = memset(g_malloc(bytes), 0xff, bytes); /* NaN in both formats */
-    c->pool.v = memset(g_malloc(bytes), 0xff, bytes);
+    c->pool.k = g_malloc(bytes), c->pool.v = g_malloc(bytes);
+    attn_cpu_advise(c->pool.k, (int64_t)bytes);
+    attn_cpu_advise(c->pool.v, (int64_t)bytes);
+    memset(c->pool.k, 0xff, bytes); /* NaN in both formats */
+    memset(c->pool.v, 0xff, bytes);
     for (gint r = 0; r < rows; r++)
         for (gint32 t = 0; t < lens[r]; t++)
             attn_case_fill_token(c, seed, c->table[c->offset[r] + t / shape->page_size],

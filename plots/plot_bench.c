@@ -168,7 +168,8 @@ static void draw(Picture *p, const GArray *cells, const GPtrArray *routes, const
     picture_add(p,
                 "TOP = %s\nset palette defined (0 '#e8f1f8', 0.25 '#a6cbe3', 0.5 '#56a0cf', 0.75 "
                 "'#0072b2', 1 '#06304f')\nset cbrange [0:TOP]\nset style fill solid 1 noborder\n"
-                "unset grid\nset colorbox user origin 0.925,0.2 size 0.012,0.6\nset cblabel '%s'\n",
+                "unset grid\nset colorbox user origin 0.9,0.2 size 0.012,0.6\nset cblabel '%s' "
+                "offset 1,0\n",
                 picture_number(p, top), rate ? "KV read rate (GB/s)" : "kernel time (µs)");
     plot_multi_begin(p);
     guint columns = MIN(routes->len, 3), rows = (routes->len + columns - 1) / columns;
@@ -182,7 +183,7 @@ static void draw(Picture *p, const GArray *cells, const GPtrArray *routes, const
         tics(p, 'y', batches, families, x == 0);
         picture_add(p, "%s\n%s\n%s",
                     last ? "set xlabel 'context (tokens), or lengths'" : "unset xlabel",
-                    x == 0 ? "set ylabel 'batch (rows)' offset 1,0" : "unset ylabel",
+                    x == 0 ? "set ylabel 'batch (rows)' offset 0,0" : "unset ylabel",
                     i > 0 ? "unset colorbox\n" : "");
         panel(p, i + 1, cells, g_ptr_array_index(routes, i), batches, contexts);
     }

@@ -148,7 +148,7 @@ static void axes(Picture *p, const Cells *self, gboolean left, gboolean last)
     for (guint i = 0; i < self->batches->len; i++)
         picture_add(p, "%s'%s' %u", i > 0 ? ", " : "",
                     left ? picture_number(p, g_array_index(self->batches, double, i)) : "", i);
-    picture_add(p, ")\n%s\n", left ? "set ylabel 'batch (rows)' offset 1,0" : "unset ylabel");
+    picture_add(p, ")\n%s\n", left ? "set ylabel 'batch (rows)' offset 0,0" : "unset ylabel");
 }
 
 static Picture *make(const PlotOps *ops, const PlotInput *input, GError **error)

@@ -1,12 +1,11 @@
 /* The learned model: by route least squares on relative errors; then what decides is weighed up.
  *
  * Least squares make the times right on average, but a policy is judged by its choices, and a
- * choice goes wrong where two routes are close and both a little off. So the fit is repeated: in
+ * choice goes wrong where two routes are close and both a little off. So the fit is repeated: after
  * each round the samples of a step that was decided wrongly, of the route taken and of the best
- * one, gain weight by the regret; the round whose decisions on the table are best (mean regret + a
- * tenth of the worst) is kept. The form of the model, and that its coefficients are >= 0, stay. The
- * knee r is first searched for the least squares alone, then a few about it are tried with
- * decisions.
+ * one, gain weight by the regret, up to three times that of any other sample: without that limit
+ * the fit follows the noise of a few steps and decides others worse. Kept is the round that decided
+ * best. The form of the model, and that its coefficients are >= 0, stay.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "replay/model.h"
 
 enum { ROUNDS = 30 };
-static const double knees[] = {1, 0.8, 1.25, 0.64, 1.5625};
+static const double most_weight = 3;
 
 typedef struct Fit {
     const CalibrationTable *table;
@@ -63,12 +62,14 @@ static double expected(const Fit *fit, const CalibrationRow *r)
     return us;
 }
 
-enum { FOLDS = 5, ALL = -1 };
+static void weigh_up(const Fit *fit, guint row, double regret)
+{
+    fit->weight[row] = MIN(most_weight, fit->weight[row] * (1 + 3 * regret));
+}
 
-/* Decides one step, rows [from, end) of the table, among the own routes; where `learn`, weighs it
- * up if that was wrong. Its regret, and in *ret_error how far off the time of the route taken was.
- */
-static double decide(const Fit *fit, guint from, guint end, gboolean learn, double *ret_error)
+/* Decides one step, rows [from, end) of the table, among the own routes, and weighs it up if that
+ * was wrong. Its regret, and in *ret_error how far off the time of the route taken was. */
+static double decide(const Fit *fit, guint from, guint end, double *ret_error)
 {
     guint taken = from, right = from;
     double least = (double)INFINITY, best = (double)INFINITY;
@@ -89,28 +90,25 @@ static double decide(const Fit *fit, guint from, guint end, gboolean learn, doub
         return 0;
     *ret_error = fabs(least / fit_row(fit->table, taken)->kernel_us - 1);
     const double regret = fit_row(fit->table, taken)->kernel_us / best - 1;
-    if (learn && regret > 0.005) {
-        fit->weight[taken] *= 1 + 3 * regret;
-        fit->weight[right] *= 1 + 3 * regret;
+    if (regret > 0.005) {
+        weigh_up(fit, taken, regret);
+        weigh_up(fit, right, regret);
     }
     return regret;
 }
 
-/* Mean regret on the steps that are in the fold, or that are not, a tenth of the worst, and a tenth
- * of the mean error of the times (a clock uses them too). */
-static double decide_all(const Fit *fit, int fold, gboolean in, gboolean learn)
+/* Mean regret, a tenth of the worst, and a tenth of the mean error of the times (a clock uses them
+ * too). Weighs up what was decided wrongly. */
+static double decide_all(const Fit *fit)
 {
     const guint n = fit->table->rows->len;
     double sum = 0, worst = 0, errors = 0, error;
     guint steps = 0;
-    for (guint from = 0, end; from < n; from = end) {
+    for (guint from = 0, end; from < n; from = end, steps++) {
         end = from + 1;
         while (end < n && fit_row(fit->table, end)->group == fit_row(fit->table, from)->group)
             end++;
-        if (fold != ALL && ((int)(fit_row(fit->table, from)->group % FOLDS) == fold) != in)
-            continue;
-        const double regret = decide(fit, from, end, learn, &error);
-        steps++;
+        const double regret = decide(fit, from, end, &error);
         sum += regret;
         errors += error;
         worst = MAX(worst, regret);
@@ -118,19 +116,18 @@ static double decide_all(const Fit *fit, int fold, gboolean in, gboolean learn)
     return (sum + 0.1 * errors) / MAX(steps, 1) + 0.1 * worst;
 }
 
-/* The fold's steps have no weight. */
-static void even_weights(Fit *fit, int fold)
+static void even_weights(Fit *fit)
 {
     for (guint i = 0; i < fit->table->rows->len; i++)
-        fit->weight[i] = fold == ALL || (int)(fit_row(fit->table, i)->group % FOLDS) != fold;
+        fit->weight[i] = 1;
 }
 
 /* The rate r of one worker that least squares choose. */
-static double search_knee(Fit *fit)
+static void search_knee(Fit *fit)
 {
     DeviceProfile *p = fit->profile;
     double least = (double)INFINITY, chosen = p->worker_bandwidth;
-    even_weights(fit, ALL);
+    even_weights(fit);
     for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
         p->worker_bandwidth = p->bandwidth / p->workers * 0.5 * pow(16, k / 60.0);
         const double left = fit_own(fit);
@@ -139,45 +136,26 @@ static double search_knee(Fit *fit)
             chosen = p->worker_bandwidth;
         }
     }
-    return chosen;
+    p->worker_bandwidth = chosen;
 }
 
-/* Leaves the coefficients of the round that decided best on what is not in the fold. */
-static void weigh_rounds(Fit *fit, int fold)
+/* The coefficients of the round that decides best. */
+static void search_decisions(Fit *fit)
 {
-    const gsize bytes = sizeof(double[MODEL_TERMS]) * fit->table->routes->len;
-    g_autofree double *kept = g_malloc0(bytes);
+    const gsize size = sizeof(double[MODEL_TERMS]) * fit->table->routes->len;
+    double(*best)[MODEL_TERMS] = g_malloc0(size + sizeof(double[MODEL_TERMS]));
     double least = (double)INFINITY;
-    even_weights(fit, fold);
+    even_weights(fit);
     for (int round = 0; round < ROUNDS; round++) {
         fit_own(fit);
-        const double score = decide_all(fit, fold, FALSE, TRUE);
-        if (score >= least)
-            continue;
-        least = score;
-        memcpy(kept, fit->x, bytes);
-    }
-    memcpy(fit->x, kept, bytes);
-}
-
-/* The knee is the one with which steps that were not fitted to are decided best. */
-static void search_decisions(Fit *fit, double knee)
-{
-    double least = (double)INFINITY, chosen = knee;
-    for (guint k = 0; k < G_N_ELEMENTS(knees); k++) {
-        double score = 0;
-        fit->profile->worker_bandwidth = knee * knees[k];
-        for (int fold = 0; fold < FOLDS; fold++) {
-            weigh_rounds(fit, fold);
-            score += decide_all(fit, fold, TRUE, FALSE);
-        }
+        const double score = decide_all(fit);
         if (score < least) {
             least = score;
-            chosen = fit->profile->worker_bandwidth;
+            memcpy(best, fit->x, size);
         }
     }
-    fit->profile->worker_bandwidth = chosen;
-    weigh_rounds(fit, ALL);
+    g_free(fit->x);
+    fit->x = best;
 }
 
 /* Wall time beyond the kernels', by route, on relative errors of the wall time; 0 where it was not
@@ -210,8 +188,9 @@ void fit_learned(const CalibrationTable *table, const double *best, const guint8
                .weight = g_new(double, table->rows->len + 1),
                .x = g_malloc0(sizeof(double[MODEL_TERMS]) * (table->routes->len + 1)),
                .profile = profile};
-    search_decisions(&fit, search_knee(&fit));
-    even_weights(&fit, ALL);
+    search_knee(&fit);
+    search_decisions(&fit);
+    even_weights(&fit);
     profile->has_learned = TRUE;
     for (guint i = 0; i < table->routes->len; i++) {
         double host[2];

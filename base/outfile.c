@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,8 +82,42 @@ static gboolean resolve(const char *path, char **ret_target, gboolean *ret_in_pl
     return TRUE;
 }
 
+/* The .part, locked for as long as it is open: two writers of one name, in this program or another,
+ * would mix their lines. A file system without locks has none. */
+static int open_part(const char *name, const char *part, GError **error)
+{
+    for (;;) {
+        struct stat opened, there;
+        const int fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (fd < 0) {
+            kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: cannot be written", name);
+            return -1;
+        }
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+            g_set_error(error, KV_ERROR, KV_ERROR_MACHINE,
+                        "%s: cannot be written: another output is being written to %s", name, part);
+            close(fd);
+            return -1;
+        }
+        /* between open and lock its writer may have ended and renamed it */
+        if (fstat(fd, &opened) == 0 && stat(part, &there) == 0 && opened.st_dev == there.st_dev &&
+            opened.st_ino == there.st_ino) {
+            if (!S_ISREG(opened.st_mode) || ftruncate(fd, 0) == 0)
+                return fd;
+            kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: cannot be written", name);
+            close(fd);
+            return -1;
+        }
+        close(fd);
+    }
+}
+
 OutFile *out_file_new(const char *path, GError **error)
 {
+    if (*path == '\0') {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "an output file with an empty name");
+        return NULL;
+    }
     g_autoptr(OutFile) self = g_new0(OutFile, 1);
     gboolean in_place = TRUE;
     g_autofree char *target = NULL;
@@ -99,11 +134,12 @@ OutFile *out_file_new(const char *path, GError **error)
             self->path = g_strdup(target);
             self->part = g_strconcat(target, ".part", NULL);
         }
-        self->fd =
-            open(in_place ? target : self->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        self->fd = in_place ? open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+                            : open_part(self->name, self->part, error);
     }
     if (self->fd < 0) {
-        kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: cannot be written", self->name);
+        if (in_place)
+            kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: cannot be written", self->name);
         g_clear_pointer(&self->part, g_free); /* not ours to remove */
         return NULL;
     }
@@ -147,20 +183,18 @@ gboolean out_file_commit(OutFile *self, GError **error)
     fflush(self->stream);
     if (self->failed == 0 && self->part != NULL && fsync(self->fd) != 0)
         self->failed = errno;
+    if (self->failed == 0 && self->part != NULL) { /* renamed while it is locked still */
+        if (rename(self->part, self->path) != 0) {
+            kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: cannot be renamed from %s",
+                         self->name, self->part);
+            return FALSE;
+        }
+        g_clear_pointer(&self->part, g_free);
+        sync_folder(self->path);
+    }
     fclose(self->stream);
     self->stream = NULL;
-    if (!out_file_ok(self, error))
-        return FALSE;
-    if (self->part == NULL)
-        return TRUE;
-    if (rename(self->part, self->path) != 0) {
-        kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: cannot be renamed from %s", self->name,
-                     self->part);
-        return FALSE;
-    }
-    g_clear_pointer(&self->part, g_free);
-    sync_folder(self->path);
-    return TRUE;
+    return out_file_ok(self, error);
 }
 
 void out_file_free(OutFile *self)
@@ -168,9 +202,12 @@ void out_file_free(OutFile *self)
     if (self == NULL)
         return;
     if (self->stream != NULL)
-        fclose(self->stream);
-    if (self->part != NULL && !self->keep)
+        fflush(self->stream);
+    struct stat st;
+    if (self->part != NULL && (!self->keep || (stat(self->part, &st) == 0 && st.st_size == 0)))
         unlink(self->part);
+    if (self->stream != NULL)
+        fclose(self->stream);
     g_free(self->name);
     g_free(self->path);
     g_free(self->part);
@@ -179,6 +216,10 @@ void out_file_free(OutFile *self)
 
 gboolean out_folder_make(const char *path, GError **error)
 {
+    if (*path == '\0') {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "an output folder with an empty name");
+        return FALSE;
+    }
     if (g_mkdir_with_parents(path, 0777) != 0) {
         kv_set_errno(error, KV_ERROR_MACHINE, errno, "%s: folder cannot be made", path);
         return FALSE;

@@ -2,9 +2,10 @@
  *
  * out_file_new(PATH) writes PATH.part in the same folder; out_file_commit() flushes, checks,
  * syncs and renames. Freed without commit, the .part is removed, unless out_file_keep() said that
- * what is whole should stay (an interrupted run). Every write error (a full disk) surfaces at
- * commit at the latest, as an error and never as a truncated file called done. PATH "-" is
- * standard output: no .part, commit flushes and checks it.
+ * what is whole should stay (an interrupted run) and there is any. While it is open the .part is
+ * locked: a second writer of the same name is refused, in this program or another. Every write
+ * error (a full disk) surfaces at commit at the latest, as an error and never as a truncated file
+ * called done. PATH "-" is standard output: no .part, commit flushes and checks it.
  */
 #ifndef KV_BASE_OUTFILE_H
 #define KV_BASE_OUTFILE_H

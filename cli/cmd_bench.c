@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/outfile.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "cli/version.h"
@@ -135,12 +136,26 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     ParseOutcome outcome = command_parse(context, 0, &argc, &argv, error);
     if (outcome != PARSE_GO)
         return outcome == PARSE_DONE;
-    if (rounds < 0 || seconds < 0 || (json && csv != NULL && strcmp(csv, "-") == 0)) {
+    if (rounds < 0 || seconds < 0 || seed < 0 || (json && csv != NULL && strcmp(csv, "-") == 0)) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                    rounds < 0 || seconds < 0 ? "--rounds, --seconds: expected 0 or more"
-                                              : "--json and --csv - both want standard output");
+                    rounds < 0 || seconds < 0 || seed < 0
+                        ? "--rounds, --seconds, --seed: expected 0 or more"
+                        : "--json and --csv - both want standard output");
         return FALSE;
     }
+    if (judge != NULL && (cells != NULL || rounds > 0 || seconds > 0 || kernel_only || json)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "--judge runs nothing: not with --cells, --rounds, --seconds, --kernel-only or "
+                    "--json");
+        return FALSE;
+    }
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_in(files, "--judge", judge);
+    file_uses_in(files, "--profile", scenario_get(scenario, "profile"));
+    file_uses_out(files, "--csv", csv);
+    file_uses_out(files, "--calibration", calibration);
+    if (!file_uses_check(files, error))
+        return FALSE;
     if (judge != NULL)
         return bench_judge(scenario, judge, csv, calibration, error);
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_read.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/version.h"
 #include "replay/calibrate.h"
@@ -109,6 +111,13 @@ static gboolean write_regions(const DeviceProfile *profile, const char *path, GE
     return out != NULL && regions_write(profile, &shape, out, error) && out_file_commit(out, error);
 }
 
+/* Read for their faults alone, before what takes long. */
+static gboolean tables_are_good(char **paths, GError **error)
+{
+    g_autoptr(CalibrationTable) table = calibration_table_new();
+    return read_tables(table, paths, error);
+}
+
 /* --- fitting what was measured before --- */
 
 /* An earlier profile's device and measured rates, for a new fit to its samples; the read rate
@@ -120,9 +129,7 @@ static DeviceProfile *read_rates(const char *path, double *ret_most, GError **er
         return NULL;
     JsonObject *measured =
         earlier->measured != NULL ? json_node_get_object(earlier->measured) : NULL;
-    *ret_most = measured != NULL
-                    ? 1e3 * json_object_get_double_member_with_default(measured, "read_gbps", 0)
-                    : 0;
+    *ret_most = 1e3 * json_member_real(measured, "read_gbps", 0);
     if (*ret_most > 0)
         return g_steal_pointer(&earlier);
     g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
@@ -136,7 +143,7 @@ static gboolean fit_tables(const Options *o, const char *command, GError **error
     g_autoptr(CalibrationTable) table = calibration_table_new();
     g_autoptr(DeviceProfile) earlier = NULL;
     double most = 0;
-    if (!read_tables(table, o->fit, error) ||
+    if (!read_tables(table, o->fit, error) || !tables_are_good(o->held_out, error) ||
         (o->rates != NULL && (earlier = read_rates(o->rates, &most, error)) == NULL))
         return FALSE;
     const char *device = o->device != NULL ? o->device
@@ -243,10 +250,9 @@ static void print_measured(const Calibrated *c)
 static gboolean measure(const Options *o, const char *command, Progress *progress, GError **error)
 {
     CalibrateConfig config;
-    g_autoptr(CalibrationTable) test = calibration_table_new();
     g_autoptr(OutFile) table = NULL;
     g_autoptr(Calibrated) done = NULL;
-    if (!read_tables(test, o->held_out, error) ||
+    if (!tables_are_good(o->held_out, error) || !tables_are_good(o->with, error) ||
         (o->table != NULL && (table = out_file_new(o->table, error)) == NULL))
         return FALSE;
     if (configure(o, &config, error)) {
@@ -278,6 +284,16 @@ static gboolean measure(const Options *o, const char *command, Progress *progres
 
 static gboolean run(const Options *o, const char *command, Progress *progress, GError **error)
 {
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_in_all(files, "--fit", o->fit);
+    file_uses_in_all(files, "--with", o->with);
+    file_uses_in_all(files, "--judge", o->held_out);
+    file_uses_in(files, "--rates", o->rates);
+    file_uses_out(files, "--out", o->out == NULL && o->fit != NULL ? "profile.json" : o->out);
+    file_uses_out(files, "--table", o->table);
+    file_uses_out(files, "--regions", o->regions);
+    if (!file_uses_check(files, error))
+        return FALSE;
     if (o->fit == NULL && o->rates != NULL) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--rates goes with --fit");
         return FALSE;

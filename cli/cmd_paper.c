@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/paper_run.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
-#include "plots/paper_pictures.h"
 #include "replay/paper.h"
 
 static const char examples[] =
@@ -307,6 +307,12 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
         return FALSE;
     if (o.counters == (o.out != NULL))
         return usage(error, "name what to do: --counters or --out DIR (see --help)");
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_in(files, "--profile", o.profile);
+    file_uses_out(files, "--steps-file", o.steps_file);
+    file_uses_folder(files, "--out", o.out);
+    if (!file_uses_check(files, error))
+        return FALSE;
     if (o.counters)
         runs = o.trace != NULL ? COUNTERS | ONE_TRACE : COUNTERS;
     else if (o.redraw)
@@ -314,7 +320,7 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
     if (!check_given(&o, runs, error) || !check_values(&o, error))
         return FALSE;
     if (o.redraw)
-        return paper_pictures_draw(o.out, error) && paper_report_write(o.out, error);
+        return paper_draw(o.out, error);
     if (o.out != NULL)
         return whole_folder(inv, &o, runs, error);
     if (o.trace != NULL)

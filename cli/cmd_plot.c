@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/outfile.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "plots/plots.h"
 
@@ -35,6 +36,12 @@ gboolean cmd_plot(const Invocation *inv, int argc, char **argv, GError **error)
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "name the output folder of a run");
         return FALSE;
     }
+    g_autoptr(FileUses) files = file_uses_new();
+    for (int i = 1; i < argc; i++)
+        file_uses_in(files, NULL, argv[i]);
+    file_uses_folder(files, "--out", out);
+    if (!file_uses_check(files, error))
+        return FALSE;
     if (out == NULL) /* beside a lone CSV, inside a run's folder */
         out = g_file_test(argv[1], G_FILE_TEST_IS_DIR) ? g_build_filename(argv[1], "plots", NULL)
                                                        : g_strconcat(argv[1], ".plots", NULL);
@@ -79,7 +86,10 @@ gboolean cmd_report(const Invocation *inv, int argc, char **argv, GError **error
     }
     if (out == NULL)
         out = g_build_filename(argv[1], "report.html", NULL);
-    if (!report_write(argv[1], out, error))
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_folder(files, NULL, argv[1]);
+    file_uses_out(files, "--out", out);
+    if (!file_uses_check(files, error) || !report_write(argv[1], out, error))
         return FALSE;
     g_print("%s\n", out);
     return TRUE;

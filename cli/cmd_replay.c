@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "cli/tables.h"
@@ -66,16 +67,20 @@ gboolean cmd_replay(const Invocation *inv, int argc, char **argv, GError **error
                     "name a steps file (made by simulate --steps or run)");
         return FALSE;
     }
+    g_autoptr(FileUses) files = file_uses_new();
+    for (int i = 1; i < argc; i++)
+        file_uses_in(files, NULL, argv[i]);
+    file_uses_in(files, "--profile", scenario_get(scenario, "profile"));
+    file_uses_out(files, "--csv", csv);
+    file_uses_out(files, "--calibration", calibration);
+    file_uses_out(files, "--perfetto", perfetto);
     if (json && csv != NULL && g_strcmp0(csv, "-") == 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
                     "--json and --csv - both want standard output");
         return FALSE;
     }
-    for (int i = 1; i < argc; i++)
-        if (!output_check("csv", csv, argv[i], error) ||
-            !output_check("calibration", calibration, argv[i], error) ||
-            !output_check("perfetto", perfetto, argv[i], error))
-            return FALSE;
+    if (!file_uses_check(files, error))
+        return FALSE;
     const ReplayStage stage = {(const char *const *)argv + 1, csv, calibration, resume};
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     g_autoptr(JsonBuilder) builder = json_builder_new();

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/outfile.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "cli/tables.h"
@@ -124,7 +125,9 @@ static char *default_out(const Scenario *scenario)
 static gboolean run_scenario(const Invocation *inv, Scenario *scenario, const RunOptions *options,
                              GError **error)
 {
-    if (!output_check("out", options->out, NULL, error))
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_folder(files, "--out", options->out);
+    if (!file_uses_check(files, error))
         return FALSE;
     FILE *say = options->json ? stderr : stdout;
     g_autofree char *out = options->out != NULL ? g_strdup(options->out) : default_out(scenario);

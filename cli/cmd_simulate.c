@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 
@@ -37,9 +38,12 @@ gboolean cmd_simulate(const Invocation *inv, int argc, char **argv, GError **err
     if (argc > 1 && !scenario_take_positional(scenario, argv[1], error))
         return FALSE;
     const char *log = scenario_get(scenario, "workload");
-    if (!output_check("steps", steps, log, error) ||
-        !output_check("requests-csv", requests, log, error) ||
-        !output_check("ledger", ledger, log, error))
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_in(files, "--workload", log);
+    file_uses_out(files, "--steps", steps);
+    file_uses_out(files, "--requests-csv", requests);
+    file_uses_out(files, "--ledger", ledger);
+    if (!file_uses_check(files, error))
         return FALSE;
     g_autoptr(Progress) progress = progress_new(quiet, inv->interrupted);
     if (ledger != NULL) {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/outfile.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "cli/steps_print.h"
@@ -96,8 +97,12 @@ gboolean cmd_steps(const Invocation *inv, int argc, char **argv, GError **error)
                              : "steps are numbered from 0, and --to is above --from");
         return FALSE;
     }
-    if (!output_check("csv", o.csv, argv[1], error) ||
-        !output_check("jsonl", o.jsonl, argv[1], error))
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_in(files, NULL, argv[1]);
+    file_uses_in(files, "--compare", o.compare);
+    file_uses_out(files, "--csv", o.csv);
+    file_uses_out(files, "--jsonl", o.jsonl);
+    if (!file_uses_check(files, error))
         return FALSE;
     g_autoptr(StepsReader) reader = steps_reader_open(argv[1], error);
     if (reader == NULL)

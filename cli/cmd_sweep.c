@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/input.h"
 #include "cli/commands.h"
+#include "cli/file_uses.h"
 #include "cli/grid.h"
 #include "cli/parse.h"
 #include "sim/sweep.h"
@@ -115,8 +116,10 @@ static gboolean sweep(Scenario *scenario, SweepGrid *grid, SweepConfig *config, 
     config->grid = grid;
     config->figures = grid_figures(replay);
     config->scenario = ini;
-    if (!output_check("out", config->path, scenario_get(scenario, "workload"), error) ||
-        (config->resume && !check_own(config->path, grid, error)))
+    g_autoptr(FileUses) files = file_uses_new();
+    file_uses_in(files, "--workload", scenario_get(scenario, "workload"));
+    file_uses_out(files, "--out", config->path);
+    if (!file_uses_check(files, error) || (config->resume && !check_own(config->path, grid, error)))
         return FALSE;
     if (!check_axes(grid, scenario, error) || !sweep_run(config, run_cell, &job, progress, error))
         return FALSE;

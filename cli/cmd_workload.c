@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/describe_pictures.h"
+#include "cli/file_uses.h"
 #include "cli/parse.h"
 #include "cli/stages.h"
 #include "plots/plots.h"
@@ -166,15 +167,19 @@ static gboolean action_mix(Scenario *scenario, char **words, guint n, const Work
 static gboolean run_action(Scenario *scenario, const char *action, char **words, guint n,
                            const WorkloadOptions *o, Progress *progress, GError **error)
 {
+    g_autoptr(FileUses) files = file_uses_new();
+    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < n; i++) {
         double weight;
-        g_autofree char *path = split_weight(words[i], &weight);
-        if (!output_check("out", o->out, path, error) ||
-            !output_check("rate-csv", o->rate, path, error) ||
-            !output_check("scatter-csv", o->scatter, path, error))
-            return FALSE;
+        g_ptr_array_add(paths, split_weight(words[i], &weight));
+        file_uses_in(files, NULL, paths->pdata[i]);
     }
-    if (!output_check("out", o->out, scenario_get(scenario, "workload"), error))
+    file_uses_in(files, "--workload", scenario_get(scenario, "workload"));
+    file_uses_out(files, "--out", o->out);
+    file_uses_out(files, "--rate-csv", o->rate);
+    file_uses_out(files, "--scatter-csv", o->scatter);
+    file_uses_folder(files, "--plots", o->plots);
+    if (!file_uses_check(files, error))
         return FALSE;
     if (strcmp(action, "mix") == 0)
         return action_mix(scenario, words, n, o, progress, error);

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #include "base/error.h"
 
 const Command commands[] = {
@@ -31,22 +29,6 @@ gboolean scenario_take_positional(Scenario *scenario, const char *word, GError *
         return scenario_load(scenario, word, error);
     scenario_set(scenario, "workload", word);
     return TRUE;
-}
-
-gboolean output_check(const char *option, const char *out, const char *input, GError **error)
-{
-    GStatBuf a, b;
-    if (out == NULL || strcmp(out, "-") == 0)
-        return TRUE;
-    if (*out == '\0') {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--%s: an empty name", option);
-        return FALSE;
-    }
-    if (input == NULL || g_stat(out, &a) != 0 || g_stat(input, &b) != 0 || a.st_dev != b.st_dev ||
-        a.st_ino != b.st_ino || !S_ISREG(a.st_mode))
-        return TRUE;
-    g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--%s: %s is the input itself", option, out);
-    return FALSE;
 }
 
 gboolean stage_announce_backend(Scenario *scenario, FILE *out, GError **error)

@@ -28,9 +28,6 @@ COMMAND(doctor);
 
 /* A positional argument: SCENARIO.ini is loaded, anything else is the workload. */
 gboolean scenario_take_positional(Scenario *scenario, const char *word, GError **error);
-/* FALSE + USAGE error when `out` is an empty name, or the very file that `input` is (by device and
- * inode, links followed). NULL and "-" are fine on both sides. `option` is for the message. */
-gboolean output_check(const char *option, const char *out, const char *input, GError **error);
 /* Picks the backend where it is `auto`, keeps the choice in the scenario, and prints the line that
  * says which and why. */
 gboolean stage_announce_backend(Scenario *scenario, FILE *out, GError **error);

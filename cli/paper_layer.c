@@ -20,8 +20,12 @@ static const char default_routes[] = "persistent,workqueue-fused,workqueue,bucke
 static char *route_label(const PluginChoice *choice)
 {
     const RouteConfig *c = choice->config;
-    return c->s > 0 ? g_strdup_printf("%s S=%" G_GINT64_FORMAT, choice->info->name, c->s)
-                    : g_strdup(choice->info->name);
+    const Route route = {.ops = (const RouteOps *)choice->info, .config = *c};
+    g_autofree char *setting = route_setting(&route);
+    g_autofree char *plain = g_strdup_printf("%s:s=%" G_GINT64_FORMAT, choice->info->name, c->s);
+    return strcmp(setting, plain) == 0
+               ? g_strdup_printf("%s S=%" G_GINT64_FORMAT, choice->info->name, c->s)
+               : g_steal_pointer(&setting);
 }
 
 static gboolean open_routes(LayerStudy *self, const char *text, GError **error)
@@ -29,11 +33,14 @@ static gboolean open_routes(LayerStudy *self, const char *text, GError **error)
     ReplayConfig *c = &self->config;
     if (!scenario_parse_routes(text != NULL ? text : default_routes, c->routes, error))
         return FALSE;
-    self->n = c->routes->len;
-    if (self->n > LAYER_ROUTES) {
-        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--routes: at most %d", LAYER_ROUTES);
+    if (c->routes->len < 1 || c->routes->len > LAYER_ROUTES) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--routes '%s': expected 1 to %d routes", text,
+                    LAYER_ROUTES);
         return FALSE;
     }
+    if (!routes_differ(c->routes, error))
+        return FALSE;
+    self->n = c->routes->len;
     for (guint i = 0; i < self->n; i++) {
         const PluginChoice *choice = c->routes->pdata[i];
         self->route[i] = (Route){(const RouteOps *)choice->info,
@@ -96,6 +103,8 @@ static gboolean open_model(LayerStudy *self, const char *name, GError **error)
         !layer_shape_init(&self->shape, &self->model, self->options->tp, cell->page_size,
                           cell->dtype, error))
         return FALSE;
+    if (is_file(name)) /* every such file has the same name */
+        self->model.name = name;
     self->shape.attn.layout = cell->layout;
     self->layers = self->options->layers > 0 ? self->options->layers : self->shape.layers;
     return TRUE;
@@ -358,17 +367,39 @@ static gboolean write_json(LayerStudy *self, GError **error)
     return write_text(path, text, error);
 }
 
+static gboolean study_open(LayerStudy *self, PaperRun *run, const PaperLayer *options,
+                           GError **error)
+{
+    *self = (LayerStudy){.run = run, .options = options, .json = json_builder_new()};
+    replay_config_init(&self->config);
+    bench_config_init(&self->cells);
+    if (!open_routes(self, options->routes, error) || !open_cells(self, options->cells, error) ||
+        !open_profile(self, error))
+        return FALSE;
+    for (guint i = 0; options->models[i] != NULL; i++) { /* before anything is run */
+        for (guint k = 0; k < i; k++)
+            if (strcmp(options->models[k], options->models[i]) == 0) {
+                g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--model %s is named twice",
+                            options->models[i]);
+                return FALSE;
+            }
+        if (!open_model(self, options->models[i], error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean paper_check_layer(PaperRun *run, const PaperLayer *options, GError **error)
+{
+    g_auto(LayerStudy) self;
+    return study_open(&self, run, options, error);
+}
+
 gboolean paper_write_layer(PaperRun *run, const PaperLayer *options, GError **error)
 {
-    g_auto(LayerStudy) self = {.run = run, .options = options, .json = json_builder_new()};
-    replay_config_init(&self.config);
-    bench_config_init(&self.cells);
-    if (!open_routes(&self, options->routes, error) || !open_cells(&self, options->cells, error) ||
-        !open_profile(&self, error))
+    g_auto(LayerStudy) self;
+    if (!study_open(&self, run, options, error))
         return FALSE;
-    for (guint i = 0; options->models[i] != NULL; i++) /* before anything is run */
-        if (!open_model(&self, options->models[i], error))
-            return FALSE;
     json_builder_begin_object(self.json);
     json_add_program(self.json);
     json_builder_set_member_name(self.json, "backend");
@@ -379,6 +410,7 @@ gboolean paper_write_layer(PaperRun *run, const PaperLayer *options, GError **er
     json_builder_begin_array(self.json);
     if (!paper_csv_open(&self.csv, run, "layer.csv", paper_layer_header, error))
         return FALSE;
+    self.csv.dear = run->gpu;
     gboolean ok = TRUE;
     for (guint i = 0; ok && options->models[i] != NULL; i++)
         ok = run_model(&self, options->models[i], error);

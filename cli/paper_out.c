@@ -108,10 +108,28 @@ static gboolean open_layer(PaperRun *run, gboolean named, GError **error)
     return FALSE;
 }
 
+/* Where pictures cannot be drawn the page comes without them, and the error is theirs. */
+gboolean paper_draw(const char *folder, GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    if (!paper_pictures_draw(folder, &local) && g_error_matches(local, KV_ERROR, KV_ERROR_INPUT)) {
+        g_propagate_error(error, g_steal_pointer(&local));
+        return FALSE;
+    }
+    if (!paper_report_write(folder, error))
+        return FALSE;
+    if (local == NULL)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&local));
+    return FALSE;
+}
+
 gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *layer, GError **error)
 {
     const gboolean named = run->backend != NULL;
-    gboolean ok = open_run(run, error) && (layer == NULL || open_layer(run, named, error)) &&
+    gboolean ok = open_run(run, error) &&
+                  (layer == NULL ||
+                   (open_layer(run, named, error) && paper_check_layer(run, layer, error))) &&
                   make_folders(run, attention, error);
     if (ok)
         g_printerr("%s\n", run->backend_line);
@@ -125,7 +143,7 @@ gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *la
                     run->wrong, run->out);
         ok = FALSE;
     }
-    ok = ok && paper_pictures_draw(run->out, error) && paper_report_write(run->out, error);
+    ok = ok && paper_draw(run->out, error);
     g_free(run->backend_line);
     g_free(run->device_name);
     return ok;

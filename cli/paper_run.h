@@ -89,6 +89,8 @@ void paper_interval(const GArray *values, double *ret_low, double *ret_high);
 typedef struct PaperCsv {
     OutFile *out;
     gboolean begun; /* the line in hand */
+    gboolean dear;  /* its lines are measured */
+    guint lines;
 } PaperCsv;
 gboolean paper_csv_open(PaperCsv *csv, const PaperRun *run, const char *file, const char *header,
                         GError **error);
@@ -96,15 +98,19 @@ void paper_csv_text(PaperCsv *csv, const char *text);
 void paper_csv_int(PaperCsv *csv, gint64 value);
 void paper_csv_real(PaperCsv *csv, double value, gint decimals);
 void paper_csv_end(PaperCsv *csv);
-/* Commits if `ok`, else leaves nothing. Returns ok and no error. */
+/* Commits if `ok`; else what was measured stays as the .part. Returns ok and no error. */
 gboolean paper_csv_close(PaperCsv *csv, gboolean ok, GError **error);
 
 /* The tables. */
 gboolean paper_write_counters(PaperRun *run, GError **error);
 gboolean paper_write_main(PaperRun *run, GError **error);
 gboolean paper_write_studies(PaperRun *run, GError **error);
+/* Everything that paper_write_layer() would refuse of its options, before anything is run. */
+gboolean paper_check_layer(PaperRun *run, const PaperLayer *layer, GError **error);
 /* layer.csv and layer.json: measured where the backend is a GPU's, else counted. */
 gboolean paper_write_layer(PaperRun *run, const PaperLayer *layer, GError **error);
+/* Pictures and report of what lies in the folder. */
+gboolean paper_draw(const char *folder, GError **error);
 /* The folder: the tables of attention alone, or of whole layers (NULL = not asked for), or both;
  * then the pictures and the report of all that lies there. */
 gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *layer,

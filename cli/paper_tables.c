@@ -11,7 +11,7 @@ gboolean paper_csv_open(PaperCsv *csv, const PaperRun *run, const char *file, co
                         GError **error)
 {
     g_autofree char *path = g_build_filename(run->out, file, NULL);
-    *csv = (PaperCsv){.out = out_file_new(path, error)};
+    *csv = (PaperCsv){.out = out_file_new(path, error), .dear = run->executes};
     if (csv->out != NULL)
         fprintf(out_file_stream(csv->out), "%s\n", header);
     return csv->out != NULL;
@@ -31,13 +31,13 @@ void paper_csv_text(PaperCsv *csv, const char *text)
     FILE *f = next_field(csv);
     if (text == NULL)
         return;
-    if (strpbrk(text, ",\"") == NULL) {
+    if (strpbrk(text, ",\"\r\n") == NULL) {
         fputs(text, f);
         return;
     }
     fputc('"', f);
-    for (const char *c = text; *c != '\0'; c++)
-        fputs(*c == '"' ? "\"\"" : (char[]){*c, '\0'}, f);
+    for (const char *c = text; *c != '\0'; c++) /* a line is a row: a reason may have several */
+        fputs(*c == '"' ? "\"\"" : (char[]){*c == '\n' || *c == '\r' ? ' ' : *c, '\0'}, f);
     fputc('"', f);
 }
 
@@ -60,11 +60,14 @@ void paper_csv_end(PaperCsv *csv)
 {
     fputc('\n', out_file_stream(csv->out));
     csv->begun = FALSE;
+    csv->lines++;
 }
 
 gboolean paper_csv_close(PaperCsv *csv, gboolean ok, GError **error)
 {
     ok = ok && out_file_commit(csv->out, error);
+    if (!ok && csv->dear && csv->lines > 0)
+        out_file_keep(csv->out);
     g_clear_pointer(&csv->out, out_file_free);
     return ok;
 }

@@ -39,6 +39,41 @@ static gint by_number(gconstpointer a, gconstpointer b)
 
 #define REPLICA(all, k) (&g_array_index((all), Replica, (k)))
 
+/* One engine in several replicas: replay.csv has no column for another model or another log. */
+static gboolean same_engine(const Replica *a, const Replica *b, GError **error)
+{
+    const StepsHeader *x = steps_reader_header(a->steps), *y = steps_reader_header(b->steps);
+    const struct {
+        const char *name;
+        guint64 a, b;
+    } numbers[] = {
+        {"layers", x->layers, y->layers},          {"q_heads", x->q_heads, y->q_heads},
+        {"kv_heads", x->kv_heads, y->kv_heads},    {"head_dim", x->head_dim, y->head_dim},
+        {"page_size", x->page_size, y->page_size},
+    };
+    const struct {
+        const char *name, *a, *b;
+    } texts[] = {{"model", x->model, y->model},
+                 {"dtype", x->dtype, y->dtype},
+                 {"workload_sha256", x->workload_sha256, y->workload_sha256}};
+    g_autofree char *what = NULL;
+    for (guint i = 0; what == NULL && i < G_N_ELEMENTS(texts); i++)
+        if (g_strcmp0(texts[i].a, texts[i].b) != 0)
+            what = g_strdup_printf("%s '%s' and '%s'", texts[i].name,
+                                   texts[i].a != NULL ? texts[i].a : "",
+                                   texts[i].b != NULL ? texts[i].b : "");
+    for (guint i = 0; what == NULL && i < G_N_ELEMENTS(numbers); i++)
+        if (numbers[i].a != numbers[i].b)
+            what = g_strdup_printf("%s %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT,
+                                   numbers[i].name, numbers[i].a, numbers[i].b);
+    if (what == NULL)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "%s and %s differ: %s: expected the files of one simulate --replicas",
+                a->steps_path, b->steps_path, what);
+    return FALSE;
+}
+
 /* In the order of their replica numbers, which must differ. */
 static GArray *open_all(const char *const *paths, GError **error)
 {
@@ -60,6 +95,9 @@ static GArray *open_all(const char *const *paths, GError **error)
                         REPLICA(all, k)->number);
             return NULL;
         }
+    for (guint k = 1; k < all->len; k++)
+        if (!same_engine(REPLICA(all, 0), REPLICA(all, k), error))
+            return NULL;
     return g_steal_pointer(&all);
 }
 

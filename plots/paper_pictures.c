@@ -349,15 +349,16 @@ static Picture *read_rate(const PaperTable *table)
 static const struct {
     const char *table;
     Picture *(*make)(const PaperTable *table);
+    const char *needs[5];
 } pictures[] = {
-    {"main.csv", launches},
-    {"main.csv", merge_state},
-    {"main.csv", times},
-    {"splits.csv", split_sensitivity},
-    {"padding.csv", padding_curve},
-    {"corrected.csv", read_rate},
-    {"layer.csv", paper_layer_shares},
-    {"layer.csv", paper_layer_host},
+    {"main.csv", launches, {"trace", "max_active", "kind", "name"}},
+    {"main.csv", merge_state, {"trace", "max_active", "kind", "name"}},
+    {"main.csv", times, {"trace", "max_active", "kind", "name"}},
+    {"splits.csv", split_sensitivity, {"case", "route", "event_ms"}},
+    {"padding.csv", padding_curve, {"route", "launches_per_step", "event_ms"}},
+    {"corrected.csv", read_rate, {"case", "route", "kv_mib_per_step", "event_ms"}},
+    {"layer.csv", paper_layer_shares, {"model", "cell", "batch", "route"}},
+    {"layer.csv", paper_layer_host, {"model", "cell", "batch", "route"}},
 };
 
 static gboolean is_there(const char *folder, const char *file)
@@ -377,8 +378,8 @@ gboolean paper_pictures_draw(const char *folder, GError **error)
             continue;
         g_autoptr(PaperTable) table = paper_table_read(folder, pictures[i].table, error);
         g_autoptr(Picture) picture = table != NULL ? pictures[i].make(table) : NULL;
-        ok = table != NULL;
-        if (picture == NULL)
+        ok = table != NULL && paper_table_good(table, pictures[i].needs, error);
+        if (picture == NULL || !ok)
             continue;
         ok = picture_write(picture, where, error);
         if (ok && draw) /* without gnuplot the rest still gets its data and scripts */

@@ -4,9 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <json-glib/json-glib.h>
-
 #include "base/error.h"
+#include "base/json_read.h"
 #include "base/outfile.h"
 #include "plots/csv_rows.h"
 #include "plots/html.h"
@@ -81,22 +80,27 @@ static gboolean is_there(const char *folder, const char *file)
 }
 
 /* summary.json, or layer.json where there are whole steps alone. */
-static JsonObject *read_summary(const char *folder, JsonParser *parser, GError **error)
+static JsonNode *read_summary(const char *folder, GError **error)
 {
-    const char *file = is_there(folder, "summary.json") ? "summary.json" : "layer.json";
-    g_autofree char *path = g_build_filename(folder, file, NULL);
-    if (!json_parser_load_from_file(parser, path, error))
-        return NULL;
-    return json_node_get_object(json_parser_get_root(parser));
+    static const char *const files[] = {"summary.json", "layer.json"};
+    for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *path = g_build_filename(folder, files[i], NULL);
+        if (is_there(folder, files[i]))
+            return json_read_file(path, "what kvreplay paper wrote", error);
+    }
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "%s: neither summary.json nor layer.json is there: expected a folder that kvreplay "
+                "paper --out made",
+                folder);
+    return NULL;
 }
 
 /* A name, or in layer.json an object that holds it. */
 static const char *device_of(JsonObject *summary)
 {
-    JsonNode *node = json_object_get_member(summary, "device");
-    if (node != NULL && JSON_NODE_HOLDS_OBJECT(node))
-        return json_object_get_string_member_with_default(json_node_get_object(node), "name", "");
-    return json_object_get_string_member_with_default(summary, "device", "");
+    JsonObject *device = json_member_object(summary, "device");
+    return device != NULL ? json_member_text(device, "name", "")
+                          : json_member_text(summary, "device", "");
 }
 
 static void write_head(GString *page, const char *folder, JsonObject *summary)
@@ -109,10 +113,10 @@ static void write_head(GString *page, const char *folder, JsonObject *summary)
     g_string_append(page, page_css);
     g_string_append(page, "</style></head>\n<body>\n<header><h1>The PersistentKV experiments, "
                           "reproduced and corrected</h1>\n<p>kvreplay · backend ");
-    html_text(page, json_object_get_string_member_with_default(summary, "backend", ""));
+    html_text(page, json_member_text(summary, "backend", ""));
     g_string_append(page, " · ");
     html_text(page, device_of(summary));
-    if (json_object_get_boolean_member_with_default(summary, "quick", FALSE))
+    if (json_member_flag(summary, "quick"))
         g_string_append(page, " · quick: few steps executed, all counted");
     g_string_append(page, "</p>\n<nav><a href=\"#pictures\">Pictures</a>");
     for (guint i = 0; i < G_N_ELEMENTS(tables); i++) {
@@ -144,19 +148,16 @@ static gboolean write_tiles(GString *page, const char *folder, JsonObject *summa
     }
     g_autofree char *match = g_strdup_printf("%u of %u", yes, all);
     g_autofree char *checked =
-        g_strdup_printf("%" G_GINT64_FORMAT,
-                        json_object_get_int_member_with_default(summary, "executions_checked", 0));
-    const gint64 wrong = json_object_get_int_member_with_default(summary, "series_wrong", 0);
+        g_strdup_printf("%" G_GINT64_FORMAT, json_member_int(summary, "executions_checked", 0));
+    const gint64 wrong = json_member_int(summary, "series_wrong", 0);
     g_string_append(page, "<section id=\"summary\"><dl class=\"tiles\">\n");
     tile(page, "lines that match what was printed", match);
     tile(page, "outputs checked (fp64)", checked);
     tile(page, "outside the tolerance", wrong == 0 ? "none" : "some: see the tables");
-    if (json_object_has_member(summary, "max_abs_err") &&
-        !json_object_get_null_member(summary, "max_abs_err")) {
+    const double largest = json_member_real(summary, "max_abs_err", (double)NAN);
+    if (isfinite(largest)) {
         char text[G_ASCII_DTOSTR_BUF_SIZE];
-        tile(page, "largest error",
-             g_ascii_formatd(text, sizeof text, "%.2e",
-                             json_object_get_double_member(summary, "max_abs_err")));
+        tile(page, "largest error", g_ascii_formatd(text, sizeof text, "%.2e", largest));
     }
     g_string_append(page, "</dl></section>\n");
     return TRUE;
@@ -230,10 +231,10 @@ static gboolean write_table(GString *page, const char *folder, guint i, GError *
 
 gboolean paper_report_write(const char *folder, GError **error)
 {
-    g_autoptr(JsonParser) parser = json_parser_new();
-    JsonObject *summary = read_summary(folder, parser, error);
-    if (summary == NULL)
+    g_autoptr(JsonNode) root = read_summary(folder, error);
+    if (root == NULL)
         return FALSE;
+    JsonObject *summary = json_node_get_object(root);
     g_autoptr(GString) page = g_string_new(NULL);
     g_autofree char *plots = g_build_filename(folder, "plots", NULL);
     write_head(page, folder, summary);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_read.h"
 #include "plots/csv_rows.h"
 
 guint run_grid_index(double x)
@@ -19,22 +20,8 @@ guint run_length_cell(gint64 tokens)
 
 static gboolean read_summary(RunData *self, const char *path, GError **error)
 {
-    g_autoptr(JsonParser) parser = json_parser_new();
-    g_autoptr(GError) local = NULL;
-    if (!json_parser_load_from_file(parser, path, &local)) {
-        /* json-glib's own message begins "FILE:LINE:COLUMN: " where it is about the text. */
-        gboolean placed = g_str_has_prefix(local->message, path);
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s%s%s", placed ? "" : path,
-                    placed ? "" : ": ", local->message);
-        return FALSE;
-    }
-    if (json_parser_get_root(parser) == NULL ||
-        !JSON_NODE_HOLDS_OBJECT(json_parser_get_root(parser))) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:1: expected a JSON object", path);
-        return FALSE;
-    }
-    self->summary = json_parser_steal_root(parser);
-    return TRUE;
+    self->summary = json_read_file(path, "a run's summary", error);
+    return self->summary != NULL;
 }
 
 static gboolean read_scenario(RunData *self, const char *path, GError **error)

@@ -198,6 +198,7 @@ static void combine(const RanksBackend *self, Execution *ret)
         ret->kernel_us = MAX(ret->kernel_us, e->kernel_us);
         ret->wall_us = MAX(ret->wall_us, e->wall_us);
         ret->plan_us = MAX(ret->plan_us, e->plan_us);
+        ret->tables_us = MAX(ret->tables_us, e->tables_us);
         ret->launches_seen = MAX(ret->launches_seen, e->launches_seen);
         ret->max_abs_err = larger(ret->max_abs_err, e->max_abs_err);
         mean += e->mean_abs_err / self->n;

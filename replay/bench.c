@@ -143,7 +143,8 @@ static const BackendOps *choose_backend(const BenchConfig *config, GError **erro
 
 BenchResult *bench_run(const BenchConfig *config, OutFile *csv, Progress *progress, GError **error)
 {
-    const BackendOps *ops = choose_backend(config, error);
+    const BackendOps *ops =
+        routes_differ(config->routes, error) ? choose_backend(config, error) : NULL;
     if (ops == NULL)
         return NULL;
     Bench self = {.config = config, .ops = ops};

@@ -76,7 +76,11 @@ void bench_config_clear(BenchConfig *config);
  * (the batches of arXiv 2606.26666: B 1, 4, 8), "calibration" (other lengths and rows than those,
  * several shapes: for a profile that is to be judged on the others). */
 gboolean bench_add_cells(BenchConfig *config, const char *text, GError **error);
-/* "bimodal_B8", "8K_B4_G8_d64"; what differs from 32:8 heads, d 128, page 16, fp16 is named. */
+/* TRUE for what bench_add_cells() can make: rows, context and shape within its limits. */
+gboolean bench_cell_check(const BenchCell *cell);
+/* "bimodal_B8", "8K_B4_G8_d64", "8K_B4_H64x8"; what differs from 32:8 heads, d 128, page 16, fp16
+ * is named: _G and the group size where there are 32 query heads, _H and both head counts else. No
+ * two cells have the same name. */
 char *bench_cell_name(const BenchCell *cell);
 /* lens[cell->rows]; the same for the same seed. */
 void bench_cell_lens(const BenchCell *cell, guint64 seed, gint32 *lens);

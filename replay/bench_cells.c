@@ -137,6 +137,7 @@ static gboolean parse_grid(Grid *g, const char *text, GError **error)
 {
     *g = (Grid){array_new(), array_new(), array_new(), array_new(),
                 array_new(), array_new(), array_new()};
+    gboolean given = FALSE;
     g_auto(GStrv) settings = g_strsplit(text, ";", -1);
     for (guint i = 0; settings[i] != NULL; i++) {
         char *setting = g_strstrip(settings[i]), *equal = strchr(setting, '=');
@@ -157,8 +158,18 @@ static gboolean parse_grid(Grid *g, const char *text, GError **error)
             if (!parse_value(g, g_strstrip(setting), values[k] != NULL ? g_strstrip(values[k]) : "",
                              &to, &value, error))
                 return FALSE;
+            for (guint have = 0; have < to->len; have++)
+                if (g_array_index(to, gint32, have) == value)
+                    return bad(error, setting, values[k], "each value once");
             g_array_append_val(to, value);
+            given = TRUE;
         }
+    }
+    if (!given) {
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
+                    "cells: empty: expected key=value[,value...];... or quick, full, published or "
+                    "calibration");
+        return FALSE;
     }
     const gint32 defaults[] = {8192, 8, 32 << 16 | 8, 128, 16, ATTN_F16, ATTN_HND};
     GArray *all[] = {g->len, g->rows, g->heads, g->dim, g->page, g->dtype, g->layout};
@@ -166,6 +177,14 @@ static gboolean parse_grid(Grid *g, const char *text, GError **error)
         if (all[i]->len == 0)
             g_array_append_val(all[i], defaults[i]);
     return TRUE;
+}
+
+gboolean bench_cell_check(const BenchCell *cell)
+{
+    const gboolean by_context =
+        cell->family == BENCH_EQUAL || cell->family == BENCH_RAGGED || cell->family == BENCH_SPIKE;
+    return cell->rows >= 1 && cell->rows <= MAX_ROWS && cell->context >= (by_context ? 1 : 0) &&
+           cell->context <= MAX_CONTEXT && attn_shape_check(&cell->shape) == ATTN_OK;
 }
 
 static gboolean add_cell(BenchConfig *config, const Grid *g, gsize index, GError **error)
@@ -187,7 +206,7 @@ static gboolean add_cell(BenchConfig *config, const Grid *g, gsize index, GError
                   .dtype = (AttnDtype)v[3],
                   .layout = (AttnLayout)v[4]},
     };
-    if (attn_shape_check(&cell.shape) != ATTN_OK) {
+    if (!bench_cell_check(&cell)) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
                     "cells: %d:%d heads, dim %d, page %d: group sizes 1 to 16, dims 64, 128 and "
                     "256, pages that are powers of two up to 128",
@@ -258,7 +277,9 @@ char *bench_cell_name(const BenchCell *cell)
     else if (cell->context > 0)
         g_string_append_printf(name, "%d", cell->context);
     g_string_append_printf(name, "_B%d", cell->rows);
-    if (s->q_heads != 32 || s->kv_heads != 8)
+    if (s->q_heads != 32)
+        g_string_append_printf(name, "_H%dx%d", s->q_heads, s->kv_heads);
+    else if (s->kv_heads != 8)
         g_string_append_printf(name, "_G%d", attn_group(s));
     if (s->head_dim != 128)
         g_string_append_printf(name, "_d%d", s->head_dim);

@@ -5,6 +5,7 @@
 #include "base/input.h"
 #include "base/units.h"
 #include "replay/bench_judge.h"
+#include "replay/calibration.h"
 
 typedef enum {
     C_GPU,
@@ -98,47 +99,69 @@ static char **split(char *line, guint n)
     return cell;
 }
 
-static double real_or(const char *text, double otherwise)
-{
-    double value;
-    return text != NULL && text[0] != '\0' && kv_parse_real(text, &value) ? value : otherwise;
-}
-
-static gboolean whole(Input *input, char **field, const guint at[N_COLUMNS], Column c, gint64 *ret,
-                      GError **error)
-{
-    if (kv_parse_count(field[at[c]], ret) && *ret >= 0)
-        return TRUE;
-    return input_error(input, error, "%s '%s': expected a whole number, 0 or more", names[c],
-                       field[at[c]]);
-}
-
 static double shorter(double a, double b)
 {
-    return b > 0 && b < a ? b : a;
+    return b > 0 && (a <= 0 || b < a) ? b : a;
 }
 
-static gboolean read_cell(JudgeCell *ret, Input *input, char **field, const guint at[N_COLUMNS],
-                          GError **error)
+/* A time, or -1 where there is none; anything else is refused. */
+static gboolean time_at(Input *input, char **field, const guint at[N_COLUMNS], Column c,
+                        double *ret, GError **error)
 {
+    const char *text = field[at[c]];
+    *ret = -1;
+    if (text[0] == '\0')
+        return TRUE;
+    if (kv_parse_real(text, ret) && *ret > 0 && *ret <= CALIBRATION_MAX_US)
+        return TRUE;
+    return input_error(input, error, "%s '%s': expected microseconds above 0, or nothing", names[c],
+                       text);
+}
+
+static gboolean whole(Input *input, char **field, const guint at[N_COLUMNS], Column c, gint64 most,
+                      gint64 *ret, GError **error)
+{
+    if (kv_parse_count(field[at[c]], ret) && *ret >= 0 && *ret <= most)
+        return TRUE;
+    return input_error(input, error, "%s '%s': expected a whole number from 0 to %" G_GINT64_FORMAT,
+                       names[c], field[at[c]], most);
+}
+
+static gboolean one_of(Input *input, char **field, const guint at[N_COLUMNS], Column c,
+                       const char *const *all, guint *ret, GError **error)
+{
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (*ret = 0; all[*ret] != NULL; (*ret)++) {
+        if (strcmp(all[*ret], field[at[c]]) == 0)
+            return TRUE;
+        g_string_append_printf(known, "%s%s", *ret > 0 ? " " : "", all[*ret]);
+    }
+    return input_error(input, error, "%s '%s': expected one of %s", names[c], field[at[c]],
+                       known->str);
+}
+
+static gboolean read_batch(BenchCell *ret, gint64 *ret_seed, gint64 *ret_bytes, Input *input,
+                           char **field, const guint at[N_COLUMNS], GError **error)
+{
+    static const struct {
+        Column column;
+        gint64 most;
+    } counts[] = {{C_SEED, G_MAXINT64},      {C_ROWS, G_MAXINT32},     {C_CONTEXT, G_MAXINT32},
+                  {C_Q_HEADS, G_MAXINT32},   {C_KV_HEADS, G_MAXINT32}, {C_HEAD_DIM, G_MAXINT32},
+                  {C_PAGE_SIZE, G_MAXINT32}, {C_KV_BYTES, G_MAXINT64}};
+    static const char *const dtypes[] = {"fp16", "bf16", NULL}, *const layouts[] = {"HND", "NHD",
+                                                                                    NULL};
     gint64 value[N_COLUMNS] = {0};
-    static const Column counts[] = {C_SEED,     C_ROWS,     C_CONTEXT,   C_Q_HEADS,
-                                    C_KV_HEADS, C_HEAD_DIM, C_PAGE_SIZE, C_KV_BYTES};
+    guint family, dtype, layout;
     for (guint i = 0; i < G_N_ELEMENTS(counts); i++)
-        if (!whole(input, field, at, counts[i], &value[counts[i]], error))
+        if (!whole(input, field, at, counts[i].column, counts[i].most, &value[counts[i].column],
+                   error))
             return FALSE;
-    guint family = 0;
-    while (bench_families[family] != NULL &&
-           strcmp(bench_families[family], field[at[C_FAMILY]]) != 0)
-        family++;
-    if (bench_families[family] == NULL)
-        return input_error(input, error, "family '%s': not one of the bench's",
-                           field[at[C_FAMILY]]);
-    ret->name = g_strdup(field[at[C_CELL]]);
-    ret->seed = (guint64)value[C_SEED];
-    ret->kv_bytes = value[C_KV_BYTES];
-    ret->floor_us = real_or(field[at[C_FLOOR]], 0);
-    ret->cell = (BenchCell){
+    if (!one_of(input, field, at, C_FAMILY, bench_families, &family, error) ||
+        !one_of(input, field, at, C_DTYPE, dtypes, &dtype, error) ||
+        !one_of(input, field, at, C_LAYOUT, layouts, &layout, error))
+        return FALSE;
+    *ret = (BenchCell){
         .family = (BenchFamily)family,
         .context = (gint32)value[C_CONTEXT],
         .rows = (gint32)value[C_ROWS],
@@ -146,36 +169,73 @@ static gboolean read_cell(JudgeCell *ret, Input *input, char **field, const guin
                   .kv_heads = (int32_t)value[C_KV_HEADS],
                   .head_dim = (int32_t)value[C_HEAD_DIM],
                   .page_size = (int32_t)value[C_PAGE_SIZE],
-                  .dtype = strcmp(field[at[C_DTYPE]], "bf16") == 0 ? ATTN_BF16 : ATTN_F16,
-                  .layout = strcmp(field[at[C_LAYOUT]], "NHD") == 0 ? ATTN_NHD : ATTN_HND},
+                  .dtype = dtype == 1 ? ATTN_BF16 : ATTN_F16,
+                  .layout = layout == 1 ? ATTN_NHD : ATTN_HND},
     };
-    if (value[C_ROWS] < 1 || attn_shape_check(&ret->cell.shape) != ATTN_OK)
-        return input_error(input, error, "cell '%s': not a batch", ret->name);
-    return TRUE;
+    *ret_seed = value[C_SEED];
+    *ret_bytes = value[C_KV_BYTES];
+    return bench_cell_check(ret) ||
+           input_error(input, error,
+                       "cell '%s': %d rows of %d, %d:%d heads, dim %d, page %d: not a batch of the "
+                       "bench's",
+                       field[at[C_CELL]], ret->rows, ret->context, ret->shape.q_heads,
+                       ret->shape.kv_heads, ret->shape.head_dim, ret->shape.page_size);
 }
 
 static gboolean read_line(JudgeCell *cell, Input *input, char **field, const guint at[N_COLUMNS],
                           GError **error)
 {
-    JudgeLine line = {.kernel_us = real_or(field[at[C_KERNEL]], -1)};
+    static const Column columns[] = {C_KERNEL, C_GRAPH, C_WALL, C_GRAPH_WALL};
+    double us[G_N_ELEMENTS(columns)];
+    gint64 workers = 0;
     g_autoptr(GError) local = NULL;
     g_autofree char *text = g_strdelimit(g_strdup(field[at[C_ROUTE]]), ";", ',');
     if (text[0] == '\0') { /* the cell itself was not run */
+        g_free(cell->note);
         cell->note = g_strdup(field[at[C_NOTE]]);
         return TRUE;
     }
+    for (guint i = 0; i < cell->lines->len; i++)
+        if (strcmp(g_array_index(cell->lines, JudgeLine, i).route.label, field[at[C_ROUTE]]) == 0)
+            return input_error(input, error, "route '%s' stands twice in cell '%s'",
+                               field[at[C_ROUTE]], cell->name);
+    for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
+        if (!time_at(input, field, at, columns[i], &us[i], error))
+            return FALSE;
+    if (field[at[C_WORKERS]][0] != '\0' &&
+        !whole(input, field, at, C_WORKERS, CALIBRATION_MAX_WORKERS, &workers, error))
+        return FALSE;
+    JudgeLine line = {.kernel_us = shorter(us[0], us[1]),
+                      .wall_us = shorter(us[2], us[3]),
+                      .workers = (gint)workers};
     if (!plugin_choice_parse(&line.choice, "route", routes, text, &local))
-        return input_error(input, error, "route '%s': %s", text, local->message);
+        return input_error(input, error, "%s", local->message);
     line.route = (Route){.ops = (const RouteOps *)line.choice.info,
                          .config = *(const RouteConfig *)line.choice.config,
                          .label = g_strdup(field[at[C_ROUTE]])};
-    line.kernel_us = shorter(line.kernel_us, real_or(field[at[C_GRAPH]], -1));
-    line.wall_us = shorter(real_or(field[at[C_WALL]], -1), real_or(field[at[C_GRAPH_WALL]], -1));
-    line.workers = (gint)real_or(field[at[C_WORKERS]], 0);
     if (line.kernel_us <= 0)
         line.note = g_strdup(field[at[C_NOTE]]);
     g_array_append_val(cell->lines, line);
     return TRUE;
+}
+
+static JudgeCell *cell_new(BenchJudge *self, const char *name, const BenchCell *batch)
+{
+    JudgeCell *cell = g_new0(JudgeCell, 1);
+    cell->name = g_strdup(name);
+    cell->cell = *batch;
+    cell->lines = g_array_new(FALSE, FALSE, sizeof(JudgeLine));
+    g_array_set_clear_func(cell->lines, line_clear);
+    g_ptr_array_add(self->cells, cell);
+    return cell;
+}
+
+static gboolean is_cell(const JudgeCell *cell, const char *name, guint64 seed,
+                        const BenchCell *batch)
+{
+    return strcmp(cell->name, name) == 0 && cell->seed == seed &&
+           cell->cell.family == batch->family && cell->cell.rows == batch->rows &&
+           memcmp(&cell->cell.shape, &batch->shape, sizeof batch->shape) == 0;
 }
 
 /* One line of the CSV: another route of the cell in hand, or the first of the next one. */
@@ -183,22 +243,30 @@ static gboolean take(BenchJudge *self, Input *input, char **field, guint n,
                      const guint at[N_COLUMNS], GError **error)
 {
     JudgeCell *cell = self->cells->len > 0 ? self->cells->pdata[self->cells->len - 1] : NULL;
-    if (cell == NULL || strcmp(cell->name, field[at[C_CELL]]) != 0) {
-        cell = g_new0(JudgeCell, 1);
-        cell->lines = g_array_new(FALSE, FALSE, sizeof(JudgeLine));
-        g_array_set_clear_func(cell->lines, line_clear);
-        g_ptr_array_add(self->cells, cell);
-        if (!read_cell(cell, input, field, at, error))
+    BenchCell batch;
+    gint64 seed, bytes;
+    if (!read_batch(&batch, &seed, &bytes, input, field, at, error))
+        return FALSE;
+    if (cell == NULL || !is_cell(cell, field[at[C_CELL]], (guint64)seed, &batch)) {
+        double floor_us, empty_us = -1;
+        if (!time_at(input, field, at, C_FLOOR, &floor_us, error) ||
+            (at[C_EMPTY] < n && !time_at(input, field, at, C_EMPTY, &empty_us, error)))
             return FALSE;
-        cell->empty_us = at[C_EMPTY] < n ? real_or(field[at[C_EMPTY]], 0) : 0;
+        cell = cell_new(self, field[at[C_CELL]], &batch);
+        cell->seed = (guint64)seed;
+        cell->kv_bytes = bytes;
+        cell->floor_us = MAX(floor_us, 0);
+        cell->empty_us = MAX(empty_us, 0);
     }
     if (self->machine == NULL)
         self->machine = g_strdup_printf("%s, driver %s, toolkit %s, commit %s, %s",
                                         field[at[C_GPU]], field[at[C_DRIVER]], field[at[C_TOOLKIT]],
                                         field[at[C_COMMIT]], field[at[C_DATE]]);
+    const guint before = cell->lines->len;
     if (!read_line(cell, input, field, at, error))
         return FALSE;
-    self->workers = MAX(self->workers, (gint)real_or(field[at[C_WORKERS]], 0));
+    if (cell->lines->len > before)
+        self->workers = MAX(self->workers, g_array_index(cell->lines, JudgeLine, before).workers);
     return TRUE;
 }
 

@@ -213,6 +213,18 @@ void bench_judge_cells(const BenchJudge *self, GString *out)
         cell_line(self->cells->pdata[i], out);
 }
 
+/* ", wall 12.0 us" of ours, "   wall 14.0 us  1.17" of a peer's; a bench --kernel-only has none. */
+static void put_wall(GString *out, const JudgeLine *line, const JudgeLine *ours)
+{
+    const gboolean timed = line != NULL && line->wall_us > 0;
+    if (timed && ours == NULL)
+        g_string_append_printf(out, ", wall %.1f us", line->wall_us);
+    else if (timed && ours->wall_us > 0)
+        g_string_append_printf(out, "   wall %8.1f us %6.2f", line->wall_us,
+                               line->wall_us / ours->wall_us);
+    g_string_append_c(out, '\n');
+}
+
 void bench_judge_peers(const BenchJudge *self, JudgePick pick, GString *out)
 {
     g_string_append_printf(out,
@@ -225,19 +237,20 @@ void bench_judge_peers(const BenchJudge *self, JudgePick pick, GString *out)
                         *wall = line_at(cell, cell->pick_wall[pick]);
         if (ours == NULL)
             continue;
-        g_string_append_printf(out, "%s%s: %s %.1f us, wall %.1f us\n", i > 0 ? "\n" : "",
-                               cell->name, ours->route.label, ours->kernel_us, wall->wall_us);
+        g_string_append_printf(out, "%s%s: %s %.1f us", i > 0 ? "\n" : "", cell->name,
+                               ours->route.label, ours->kernel_us);
+        put_wall(out, wall, NULL);
         for (guint k = 0; k < cell->lines->len; k++) {
             const JudgeLine *line = &g_array_index(cell->lines, JudgeLine, k);
             if (line->route.ops->kind == ROUTE_BUILTIN)
                 continue;
             if (line->note != NULL)
                 g_string_append_printf(out, "  %-26s n/a: %s\n", line->route.label, line->note);
-            else
-                g_string_append_printf(out, "  %-26s %8.1f us %6.2f   wall %8.1f us %6.2f\n",
-                                       line->route.label, line->kernel_us,
-                                       line->kernel_us / ours->kernel_us, line->wall_us,
-                                       line->wall_us / wall->wall_us);
+            else {
+                g_string_append_printf(out, "  %-26s %8.1f us %6.2f", line->route.label,
+                                       line->kernel_us, line->kernel_us / ours->kernel_us);
+                put_wall(out, line, wall);
+            }
         }
     }
 }

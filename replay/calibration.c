@@ -93,28 +93,63 @@ static gboolean find_columns(Input *input, char **cell, guint n, guint at[N_COLU
     return TRUE;
 }
 
+/* What a column may hold. A count of bytes or tokens is exact as a double, and sums of many do not
+ * overflow. */
+static void limits(Column c, gint64 *ret_least, gint64 *ret_most)
+{
+    *ret_least = c == C_ROWS || c == C_WORKERS || c == C_HEAD_DIM || c == C_KV_HEADS;
+    switch (c) {
+    case C_ROWS:
+    case C_LAUNCHES:
+    case C_MERGE_LAUNCHES:
+        *ret_most = 1 << 24;
+        break;
+    case C_WORKERS:
+        *ret_most = CALIBRATION_MAX_WORKERS;
+        break;
+    case C_Q_HEADS:
+    case C_KV_HEADS:
+    case C_HEAD_DIM:
+        *ret_most = 1 << 16;
+        break;
+    default:
+        *ret_most = G_GINT64_CONSTANT(1) << 50;
+    }
+}
+
+static gboolean read_us(Input *input, char **cell, const guint at[N_COLUMNS], Column c,
+                        gboolean needed, double *ret, GError **error)
+{
+    const char *text = cell[at[c]]; /* the NULL at the end where the column is missing */
+    *ret = -1;
+    if (!needed && (text == NULL || text[0] == '\0'))
+        return TRUE;
+    if (kv_parse_real(text, ret) && *ret > 0 && *ret <= CALIBRATION_MAX_US)
+        return TRUE;
+    return input_error(input, error, "%s '%s': expected a time above 0 and up to 1e9%s", names[c],
+                       text, needed ? "" : ", or nothing");
+}
+
 static gboolean read_row(CalibrationTable *self, Input *input, char **cell,
                          const guint at[N_COLUMNS], gint64 *last_step, GError **error)
 {
-    gint64 value[N_COLUMNS] = {0};
+    gint64 value[N_COLUMNS] = {0}, least, most;
+    double us, wall;
     for (guint c = 0; c < N_COLUMNS; c++) {
         if (c == C_ROUTE || c == C_KERNEL_US || c == C_WALL_US)
             continue;
-        if (!kv_parse_count(cell[at[c]], &value[c]) || value[c] < 0)
-            return input_error(input, error, "%s '%s': expected a whole number, 0 or more",
-                               names[c], cell[at[c]]);
+        limits((Column)c, &least, &most);
+        if (!kv_parse_count(cell[at[c]], &value[c]) || value[c] < least || value[c] > most)
+            return input_error(input, error,
+                               "%s '%s': expected a whole number from %" G_GINT64_FORMAT
+                               " to %" G_GINT64_FORMAT,
+                               names[c], cell[at[c]], least, most);
     }
-    double us, wall = -1;
-    const char *wall_text = cell[at[C_WALL_US]]; /* the NULL at the end where it is missing */
-    if (wall_text != NULL && wall_text[0] != '\0' &&
-        (!kv_parse_real(wall_text, &wall) || wall <= 0))
-        return input_error(input, error, "wall_us '%s': expected a time above 0, or nothing",
-                           wall_text);
-    if (!kv_parse_real(cell[at[C_KERNEL_US]], &us) || us <= 0)
-        return input_error(input, error, "kernel_us '%s': expected a time above 0",
-                           cell[at[C_KERNEL_US]]);
-    if (value[C_ROWS] < 1 || value[C_WORKERS] < 1 || value[C_HEAD_DIM] < 1 || value[C_KV_HEADS] < 1)
-        return input_error(input, error, "rows, workers, head_dim and kv_heads must be 1 or more");
+    if (cell[at[C_ROUTE]][0] == '\0')
+        return input_error(input, error, "route '': expected the name of a route");
+    if (!read_us(input, cell, at, C_WALL_US, FALSE, &wall, error) ||
+        !read_us(input, cell, at, C_KERNEL_US, TRUE, &us, error))
+        return FALSE;
     const gboolean first = *last_step != value[C_STEP];
     *last_step = value[C_STEP];
     const CalibrationRow row = {
@@ -161,9 +196,9 @@ gboolean calibration_table_read(CalibrationTable *self, const char *path, GError
         if (!read_row(self, input, cell, at, &last_step, error))
             return FALSE;
     }
-    if (got == 0 && n == 0) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: empty: expected a calibration table",
-                    path);
+    if (got == 0 && last_step < 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: %s: expected a calibration table", path,
+                    n == 0 ? "empty" : "no line follows the header");
         return FALSE;
     }
     return got == 0;

@@ -14,6 +14,10 @@
 #include "base/outfile.h"
 #include "replay/policy.h"
 
+/* What a table may say: a layer's attention above 0 and up to 1,000 s; that many CTAs. */
+#define CALIBRATION_MAX_US 1e9
+enum { CALIBRATION_MAX_WORKERS = 1000000 };
+
 typedef struct CalibrationRow {
     guint64 group; /* rows of one step have the same; numbered on through several tables */
     guint32 rows;
@@ -33,8 +37,8 @@ typedef struct CalibrationTable {
 CalibrationTable *calibration_table_new(void);
 void calibration_table_free(CalibrationTable *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CalibrationTable, calibration_table_free)
-/* Adds a file's rows. INPUT error "FILE:LINE: ..." on anything missing, not a number or negative.
- */
+/* Adds a file's rows. INPUT error "FILE:LINE: ..." on anything missing, no number, negative or
+ * beyond what can be; a table without rows is none. */
 gboolean calibration_table_read(CalibrationTable *self, const char *path, GError **error);
 
 /* Adds a sample; its route and group are set here: a new group where `first`. */

@@ -1,5 +1,6 @@
 #include "replay/earlier.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,7 +9,11 @@
 
 enum {
     STEP,
+    ROWS,
+    MAX_LEN,
+    SUM_LEN,
     ROUTE,
+    LAUNCHES,
     COPIES,
     MEMSETS,
     PLAN,
@@ -20,15 +25,17 @@ enum {
     MEAN_ERR,
     RANKS,
     SKEW,
+    TABLES,
     N_COLUMNS
 };
 static const char *const names[N_COLUMNS] = {
-    "step",         "route",          "copies",      "memsets", "plan_us",
-    "upload_bytes", "kernel_us",      "wall_us",     "repeats", "max_abs_err",
-    "mean_abs_err", "rank_kernel_us", "rank_skew_us"};
+    "step",    "rows",        "max_len",      "sum_len",        "route",        "launches",
+    "copies",  "memsets",     "plan_us",      "upload_bytes",   "kernel_us",    "wall_us",
+    "repeats", "max_abs_err", "mean_abs_err", "rank_kernel_us", "rank_skew_us", "tables_us"};
 
 typedef struct EarlierLine {
     guint64 step;
+    double rows, max_len, sum_len;
     char *route;
     gboolean measured;
     Execution execution;
@@ -90,19 +97,65 @@ Earlier *earlier_open(const char *path, GError **error)
     return g_steal_pointer(&self);
 }
 
-static double number_or(const char *text, double absent)
+/* An empty field is `absent`; FALSE on what is no number. "nan" is one: an error may be. */
+static gboolean number_or(const char *text, double absent, double *ret)
 {
-    double value;
-    return *text != '\0' && kv_parse_real(text, &value) ? value : absent;
+    *ret = absent;
+    if (g_ascii_strcasecmp(text, "nan") == 0 || g_ascii_strcasecmp(text, "-nan") == 0) {
+        *ret = (double)NAN;
+        return TRUE;
+    }
+    return *text == '\0' || kv_parse_real(text, ret);
 }
 
 /* "12.301;12.498" */
-static void take_ranks(Execution *e, const char *text, const char *skew)
+static gboolean take_ranks(Execution *e, const char *text)
 {
-    g_auto(GStrv) part = g_strsplit(text, ";", EXECUTION_RANKS);
-    for (e->ranks = 0; part[e->ranks] != NULL && e->ranks < EXECUTION_RANKS; e->ranks++)
-        e->rank_us[e->ranks] = number_or(part[e->ranks], -1);
-    e->rank_skew_us = number_or(skew, -1);
+    g_auto(GStrv) part = g_strsplit(text, ";", -1);
+    if (g_strv_length(part) > EXECUTION_RANKS)
+        return FALSE;
+    for (e->ranks = 0; part[e->ranks] != NULL; e->ranks++)
+        if (!number_or(part[e->ranks], -1, &e->rank_us[e->ranks]))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean take_fields(const Earlier *self, char *const *field, EarlierLine *ret)
+{
+    double v[N_COLUMNS];
+    for (int c = 0; c < N_COLUMNS; c++) {
+        const gboolean count = c == UPLOAD || c == COPIES || c == MEMSETS || c == REPEATS ||
+                               c == STEP || c == ROWS || c == MAX_LEN || c == SUM_LEN;
+        if (c == ROUTE || c == RANKS)
+            continue;
+        if (!number_or(field[self->column[c]], count ? 0 : -1, &v[c]) ||
+            (count && !(v[c] >= 0 && v[c] < 0x1p53)))
+            return FALSE;
+    }
+    *ret = (EarlierLine){
+        .step = (guint64)v[STEP],
+        .rows = v[ROWS],
+        .max_len = v[MAX_LEN],
+        .sum_len = v[SUM_LEN],
+        .measured = v[KERNEL] >= 0,
+        .execution = {.repeats = (gint)MIN(v[REPEATS], G_MAXINT),
+                      .kernel_us = v[KERNEL],
+                      .wall_us = v[WALL],
+                      .plan_us = v[PLAN],
+                      .tables_us = v[TABLES],
+                      .upload_bytes = (gint64)v[UPLOAD],
+                      .copies = (gint)MIN(v[COPIES], G_MAXINT),
+                      .memsets = (gint)MIN(v[MEMSETS], G_MAXINT),
+                      .launches_seen = v[LAUNCHES] >= 0 ? (gint64)v[LAUNCHES] : -1,
+                      .checked = *field[self->column[MAX_ERR]] != '\0',
+                      .max_abs_err = v[MAX_ERR],
+                      .mean_abs_err = v[MEAN_ERR],
+                      .rank_skew_us = v[SKEW]},
+    };
+    if (!take_ranks(&ret->execution, field[self->column[RANKS]]))
+        return FALSE;
+    ret->route = g_strdup(field[self->column[ROUTE]]);
+    return TRUE;
 }
 
 /* Reads the next whole line into self->line; FALSE at the end or at anything that is no such line.
@@ -116,33 +169,9 @@ static gboolean read_line(Earlier *self)
         return FALSE;
     }
     g_auto(GStrv) field = g_strsplit(text, ",", -1);
-    gint64 step;
-    if (g_strv_length(field) != self->n_columns ||
-        !kv_parse_count(field[self->column[STEP]], &step) || step < 0) {
-        self->ended = TRUE;
-        return FALSE;
-    }
-#define FIELD(c) field[self->column[c]]
-    self->line = (EarlierLine){
-        .step = (guint64)step,
-        .route = g_strdup(FIELD(ROUTE)),
-        .measured = *FIELD(KERNEL) != '\0',
-        .execution = {.repeats = (gint)number_or(FIELD(REPEATS), 0),
-                      .kernel_us = number_or(FIELD(KERNEL), -1),
-                      .wall_us = number_or(FIELD(WALL), -1),
-                      .plan_us = number_or(FIELD(PLAN), -1),
-                      .upload_bytes = (gint64)number_or(FIELD(UPLOAD), 0),
-                      .copies = (gint)number_or(FIELD(COPIES), 0),
-                      .memsets = (gint)number_or(FIELD(MEMSETS), 0),
-                      .launches_seen = -1,
-                      .checked = *FIELD(MAX_ERR) != '\0',
-                      .max_abs_err = number_or(FIELD(MAX_ERR), -1),
-                      .mean_abs_err = number_or(FIELD(MEAN_ERR), -1)},
-    };
-    take_ranks(&self->line.execution, FIELD(RANKS), FIELD(SKEW));
-#undef FIELD
-    self->have = TRUE;
-    return TRUE;
+    self->have = g_strv_length(field) == self->n_columns && take_fields(self, field, &self->line);
+    self->ended = !self->have;
+    return self->have;
 }
 
 static void gather(Earlier *self, guint64 step)
@@ -159,15 +188,21 @@ static void gather(Earlier *self, guint64 step)
     }
 }
 
-gboolean earlier_find(Earlier *self, guint64 step, const char *const *labels, guint n,
+static gboolean is_of(const EarlierLine *line, const Step *step)
+{
+    return line->rows == step->rows && line->max_len == step->max_length &&
+           line->sum_len == (double)step->sum_length;
+}
+
+gboolean earlier_find(Earlier *self, const Step *step, const char *const *labels, guint n,
                       Execution *ret)
 {
-    gather(self, step);
+    gather(self, step->index);
     for (guint i = 0; i < n; i++) {
         gboolean found = FALSE;
         for (guint j = 0; j < self->step->len && !found; j++) {
             const EarlierLine *line = &g_array_index(self->step, EarlierLine, j);
-            found = line->measured && strcmp(line->route, labels[i]) == 0;
+            found = line->measured && is_of(line, step) && strcmp(line->route, labels[i]) == 0;
             if (found)
                 ret[i] = line->execution;
         }

@@ -91,8 +91,9 @@ static double peer_term(const CalibrationTable *table, const double *best, guint
     return weights > 0 ? MAX(sum / weights, 0) : 0;
 }
 
-static void fit_cost(const CalibrationTable *table, const double *best, const guint8 *own,
-                     double most, DeviceProfile *profile)
+/* FALSE where the samples do not tell what a byte costs. */
+static gboolean fit_cost(const CalibrationTable *table, const double *best, const guint8 *own,
+                         double most, DeviceProfile *profile)
 {
     const double floor = most > 0 ? 1 / most : 0;
     double x[NNLS_MAX], least = (double)INFINITY, cmin = 1;
@@ -106,14 +107,16 @@ static void fit_cost(const CalibrationTable *table, const double *best, const gu
     }
     fit_cost_at(table, best, own, cmin, floor, x);
     profile->cmin = cmin;
-    if (x[0] > 0)
-        profile->bandwidth = 1 / x[0];
+    if (!(x[0] > 0))
+        return FALSE;
+    profile->bandwidth = 1 / x[0];
     profile->launch_us = x[1];
     for (guint i = 0; i < table->routes->len; i++) {
         const RouteTerm term = {g_strdup(table->routes->pdata[i]),
                                 own[i] ? x[2 + i] : peer_term(table, best, i, profile)};
         g_array_append_val(profile->terms, term);
     }
+    return TRUE;
 }
 
 DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, double most,
@@ -128,15 +131,22 @@ DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, do
         return NULL;
     }
     g_autofree double *best = best_times(table);
-    DeviceProfile *self = device_profile_guess();
+    g_autoptr(DeviceProfile) self = device_profile_guess();
     self->guess = FALSE;
     g_free(self->device);
     self->device = g_strdup(device);
     self->workers = fit_row(table, 0)->workers;
     g_autofree guint8 *own = own_routes(table);
-    fit_cost(table, best, own, most, self);
+    if (!fit_cost(table, best, own, most, self)) {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                    "calibration table of %" G_GUINT64_FORMAT
+                    " steps: its times do not grow with the bytes, so no rate can be fitted: "
+                    "expected steps of more lengths and rows",
+                    table->groups);
+        return NULL;
+    }
     fit_learned(table, best, own, most, self);
-    return self;
+    return g_steal_pointer(&self);
 }
 
 /* --- judging --- */

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/input.h"
+#include "base/json_read.h"
 #include "base/outfile.h"
-
-enum { PROFILE_MAX = 16 << 20 };
 
 /* The published figures of an RTX 3060: 28 SMs, 302 GB/s measured (arXiv 2606.26666). */
 DeviceProfile *device_profile_guess(void)
@@ -152,59 +150,25 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
     }
 }
 
-/* The whole text of a file, at most PROFILE_MAX bytes. */
-static char *read_text(const char *path, GError **error)
-{
-    g_autoptr(Input) input = input_open(path, error);
-    if (input == NULL)
-        return NULL;
-    g_autoptr(GString) text = g_string_new(NULL);
-    const char *data;
-    gsize size;
-    int got;
-    while ((got = input_read(input, &data, &size, error)) == 1) {
-        g_string_append_len(text, data, (gssize)size);
-        if (text->len > PROFILE_MAX) {
-            g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: too large for a device profile",
-                        path);
-            return NULL;
-        }
-    }
-    return got < 0 ? NULL : g_string_free(g_steal_pointer(&text), FALSE);
-}
-
 DeviceProfile *device_profile_read(const char *path, GError **error)
 {
-    g_autofree char *text = read_text(path, error);
-    if (text == NULL)
+    g_autoptr(JsonNode) root = json_read_file(path, "a device profile", error);
+    if (root == NULL)
         return NULL;
-    g_autoptr(JsonParser) parser = json_parser_new();
-    g_autoptr(GError) local = NULL;
-    if (!json_parser_load_from_data(parser, text, -1, &local)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: device profile: not JSON: %s", path,
-                    local->message);
-        return NULL;
-    }
-    JsonNode *root = json_parser_get_root(parser);
-    if (root == NULL || !JSON_NODE_HOLDS_OBJECT(root) ||
-        !json_object_has_member(json_node_get_object(root), "kvreplay_profile")) {
+    JsonObject *top = json_node_get_object(root);
+    if (!json_object_has_member(top, "kvreplay_profile")) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
                     "%s: no device profile (expected an object with \"kvreplay_profile\": 1)",
                     path);
         return NULL;
     }
-    JsonObject *top = json_node_get_object(root);
     g_autoptr(DeviceProfile) self = device_profile_guess();
     self->guess = FALSE;
     Reader r = {path, error, FALSE};
     if (number(&r, top, "kvreplay_profile", 1, "version 1") != 1)
         fail(&r, "kvreplay_profile", "version 1");
     g_free(self->device);
-    JsonNode *device = json_object_get_member(top, "device");
-    self->device = g_strdup(device != NULL && JSON_NODE_HOLDS_VALUE(device) &&
-                                    json_node_get_value_type(device) == G_TYPE_STRING
-                                ? json_node_get_string(device)
-                                : "unnamed device");
+    self->device = g_strdup(json_member_text(top, "device", "unnamed device"));
     self->workers = (gint)CLAMP(number(&r, top, "workers", 1, "a number of CTAs"), 1, 1e6);
     JsonObject *cost = object_member(&r, top, "cost", FALSE);
     if (cost != NULL)

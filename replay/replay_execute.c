@@ -188,7 +188,7 @@ static int take_earlier(Replay *self, const Step *step, const guint *lanes, guin
         return 0;
     for (guint i = 0; i < n; i++)
         labels[i] = self->lane[lanes[i]].route.label;
-    if (!earlier_find(self->earlier, step->index, labels, n, found))
+    if (!earlier_find(self->earlier, step, labels, n, found))
         return 0;
     for (guint i = 0; i < n; i++)
         if (!take_execution(self, step, lanes[i], &found[i], error))

@@ -41,6 +41,9 @@ typedef struct Route {
 /* "flashinfer-tc:split=2048": the name and the options that tell settings apart, with ';' between
  * them, one and the same in bench, calibration tables and profiles. Free it. */
 char *route_setting(const Route *route);
+/* FALSE + USAGE error where two of the PluginChoice * have the same setting: lines of the one could
+ * not be told from lines of the other. */
+gboolean routes_differ(const GPtrArray *choices, GError **error);
 
 extern const PluginInfo *const routes[]; /* each is a RouteOps */
 const RouteOps *route_find(const char *name);

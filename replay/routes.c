@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "replay/route.h"
 
 #include <stddef.h>
@@ -101,18 +102,19 @@ const RouteOps *route_find(const char *name)
 char *route_setting(const Route *route)
 {
     const RouteConfig *c = &route->config;
+    RouteConfig usual = {0};
+    if (route->ops->info.options != NULL)
+        spec_defaults(&usual, route->ops->info.options);
     GString *text = g_string_new(route->ops->info.name);
     const struct {
         const char *key;
         gint64 value, usual;
-    } options[] = {{"s", c->s, 0},
-                   {"width", c->width, 0},
-                   {"c0", c->c0, 0},
-                   {"split", c->split, 0},
-                   {"factor", c->factor, 1}};
+    } options[] = {{"tile", c->tile, usual.tile}, {"s", c->s, 0},
+                   {"width", c->width, 0},        {"c0", c->c0, 0},
+                   {"split", c->split, 0},        {"factor", c->factor, 1}};
     char before = ':';
     for (guint i = 0; i < G_N_ELEMENTS(options); i++)
-        if (options[i].value > options[i].usual) {
+        if (options[i].value > 0 && options[i].value != options[i].usual) {
             g_string_append_printf(text, "%c%s=%" G_GINT64_FORMAT, before, options[i].key,
                                    options[i].value);
             before = ';';
@@ -162,4 +164,23 @@ void route_plan_config(AttnPlanConfig *ret, const Route *route, const PluginChoi
     ret->bucket_width = (int32_t)route->config.width;
     /* The overhead of a pair is one of time, so in tiles it follows their bytes. */
     ret->c0_tiles = route->config.c0 > 0 ? (int32_t)route->config.c0 : 12 * 128 / shape->head_dim;
+}
+
+gboolean routes_differ(const GPtrArray *choices, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < choices->len; i++) {
+        const PluginChoice *choice = choices->pdata[i];
+        const Route route = {.ops = (const RouteOps *)choice->info,
+                             .config = *(const RouteConfig *)choice->config};
+        char *setting = route_setting(&route);
+        if (!g_hash_table_contains(seen, setting)) {
+            g_hash_table_add(seen, setting);
+            continue;
+        }
+        g_set_error(error, KV_ERROR, KV_ERROR_USAGE, "--routes: %s is named twice", setting);
+        g_free(setting);
+        return FALSE;
+    }
+    return TRUE;
 }

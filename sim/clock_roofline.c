@@ -12,6 +12,7 @@
 #include "sim/gpus.h"
 #include "sim/model_info.h"
 #include "base/error.h"
+#include "base/json_read.h"
 
 #include <json-glib/json-glib.h>
 #include <math.h>
@@ -74,26 +75,16 @@ typedef struct RooflineClock {
 
 static gboolean read_bandwidth(const char *path, double *ret_gbps, GError **error)
 {
-    g_autoptr(JsonParser) parser = json_parser_new();
-    g_autoptr(GError) io = NULL;
-    if (!json_parser_load_from_file(parser, path, &io)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: %s", path, io->message);
+    g_autoptr(JsonNode) root = json_read_file(path, "a device profile", error);
+    if (root == NULL)
         return FALSE;
-    }
-    JsonNode *root = json_parser_get_root(parser);
-    JsonNode *cost = NULL, *rate = NULL;
-    if (root && JSON_NODE_HOLDS_OBJECT(root))
-        cost = json_object_get_member(json_node_get_object(root), "cost");
-    if (cost && JSON_NODE_HOLDS_OBJECT(cost))
-        rate = json_object_get_member(json_node_get_object(cost), "bandwidth_gbps");
-    double v = rate && JSON_NODE_HOLDS_VALUE(rate) ? json_node_get_double(rate) : 0;
-    if (!(v > 0 && v < 1e6)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
-                    "%s: expected a device profile with cost.bandwidth_gbps > 0", path);
-        return FALSE;
-    }
-    *ret_gbps = v;
-    return TRUE;
+    *ret_gbps = json_member_real(json_member_object(json_node_get_object(root), "cost"),
+                                 "bandwidth_gbps", 0);
+    if (*ret_gbps > 0 && *ret_gbps < 1e6)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "%s: expected a device profile with cost.bandwidth_gbps > 0", path);
+    return FALSE;
 }
 
 static void set_rates(RooflineClock *self, const Config *c, const GpuInfo *gpu, const ModelInfo *m,

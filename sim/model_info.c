@@ -1,5 +1,6 @@
 #include "sim/model_info.h"
 #include "base/error.h"
+#include "base/json_read.h"
 
 #include <json-glib/json-glib.h>
 
@@ -91,26 +92,12 @@ static gboolean from_object(JsonObject *o, const char *path, ModelInfo *ret, GEr
 
 gboolean model_info_read(const char *path, ModelInfo *ret, GError **error)
 {
-    g_autofree char *text = NULL;
-    gsize size;
-    g_autoptr(GError) io = NULL;
-    if (!g_file_get_contents(path, &text, &size, &io)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s", io->message);
+    g_autoptr(JsonNode) root = json_read_file(path, "a model's config.json", error);
+    if (root == NULL)
         return FALSE;
-    }
-    g_autoptr(JsonParser) parser = json_parser_new();
-    JsonNode *root = NULL;
-    if (json_parser_load_from_data(parser, text, (gssize)size, NULL))
-        root = json_parser_get_root(parser);
-    if (root == NULL || !JSON_NODE_HOLDS_OBJECT(root)) {
-        g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: not a JSON object", path);
-        return FALSE;
-    }
     JsonObject *o = json_node_get_object(root);
-    JsonNode *inner = json_object_get_member(o, "text_config"); /* multimodal models */
-    if (inner && JSON_NODE_HOLDS_OBJECT(inner))
-        o = json_node_get_object(inner);
-    return from_object(o, path, ret, error);
+    JsonObject *inner = json_member_object(o, "text_config"); /* multimodal models */
+    return from_object(inner != NULL ? inner : o, path, ret, error);
 }
 
 static double layer_parameters(const ModelInfo *m)

@@ -264,6 +264,49 @@ static void test_progress_terminal(void)
     close(saved);
 }
 
+/* Two outputs of one name would mix their lines; the first one's are what counts. */
+static void test_two_writers(Folder *f, gconstpointer unused)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(OutFile) first = out_file_new(f->file, &error);
+    g_assert_no_error(error);
+    fputs("first\n", out_file_stream(first));
+    g_assert_null(out_file_new(f->file, &error));
+    g_assert_error(error, KV_ERROR, KV_ERROR_MACHINE);
+    g_assert_nonnull(strstr(error->message, f->file));
+    g_clear_error(&error);
+    g_assert_true(exists(f->part)); /* the refused one takes nothing away */
+    g_assert_true(out_file_commit(first, &error));
+    assert_content(f->file, "first\n");
+    g_autoptr(OutFile) second = out_file_new(f->file, &error); /* one after another is no matter */
+    g_assert_no_error(error);
+    g_assert_true(out_file_commit(second, &error));
+    assert_content(f->file, "");
+}
+
+static void test_nothing_to_keep(Folder *f, gconstpointer unused)
+{
+    OutFile *out = out_file_new(f->file, NULL);
+    out_file_keep(out);
+    out_file_free(out);
+    g_assert_false(exists(f->part));
+    out = out_file_new(f->file, NULL);
+    fputs("a line\n", out_file_stream(out));
+    out_file_keep(out);
+    out_file_free(out);
+    assert_content(f->part, "a line\n");
+}
+
+static void test_no_name(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(out_file_new("", &error));
+    g_assert_error(error, KV_ERROR, KV_ERROR_USAGE);
+    g_clear_error(&error);
+    g_assert_false(out_folder_make("", &error));
+    g_assert_error(error, KV_ERROR, KV_ERROR_USAGE);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -276,6 +319,9 @@ int main(int argc, char **argv)
     ADD("full-disk", test_full_disk);
     ADD("refused", test_refused);
     ADD("folder", test_folder);
+    ADD("two-writers", test_two_writers);
+    ADD("nothing-to-keep", test_nothing_to_keep);
+    g_test_add_func("/outfile/no-name", test_no_name);
     g_test_add_func("/outfile/full-device", test_full_device);
     g_test_add_func("/outfile/stdout", test_stdout);
     g_test_add_func("/outfile/stdout-full", test_stdout_full);

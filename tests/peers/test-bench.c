@@ -26,7 +26,7 @@ static void test_cells(void)
 {
     BenchConfig config;
     bench_config_init(&config);
-    add(&config, "rows=1,64; len=2k,bimodal,100; heads=32:8,64:8");
+    add(&config, "rows=1,64; len=2k,bimodal,100; heads=32:8,32:4");
     g_assert_cmpuint(config.cells->len, ==, 12);
     static const char *const want[] = {
         "2K_B1",   "2K_B64",   "bimodal_B1", "bimodal_B64",   "100_B1",
@@ -36,6 +36,16 @@ static void test_cells(void)
         g_assert_cmpstr(name, ==, want[i]);
     }
     g_assert_cmpint(g_array_index(config.cells, BenchCell, 0).context, ==, 2048);
+    /* No two cells of a product share a name. */
+    g_array_set_size(config.cells, 0);
+    add(&config, "len=64,128,bimodal,ragged:64,ragged:128,spike:64;rows=1,2;heads=8:2,16:4,32:8,32:"
+                 "4,64:16;dim=64,128;"
+                 "page=16,32;dtype=fp16,bf16;layout=hnd,nhd");
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < config.cells->len; i++)
+        g_hash_table_add(names, name_at(&config, i));
+    g_assert_cmpuint(g_hash_table_size(names), ==, config.cells->len);
+    g_array_set_size(config.cells, 12);
     add(&config, "dim=64;page=32;dtype=bf16;layout=nhd");
     g_autofree char *name = name_at(&config, 12);
     g_assert_cmpstr(name, ==, "8K_B8_d64_p32_bf16_nhd");
@@ -54,10 +64,21 @@ static void test_cells(void)
 static void test_bad_cells(void)
 {
     static const char *const bad[][2] = {
-        {"len=", "tokens"},         {"len=0", "tokens"},        {"len=gaussian", "bimodal"},
-        {"rows=0", "1 to 4096"},    {"rows=1,,2", "1 to 4096"}, {"heads=32", "KV heads"},
-        {"heads=30:8", "KV heads"}, {"dtype=fp8", "bf16"},      {"width=3", "unknown key"},
-        {"fast", "key=value"},      {"dim=96", "dims 64"},      {"page=24", "powers of two"},
+        {"len=", "tokens"},
+        {"len=0", "tokens"},
+        {"len=gaussian", "bimodal"},
+        {"rows=0", "1 to 4096"},
+        {"rows=1,,2", "1 to 4096"},
+        {"heads=32", "KV heads"},
+        {"heads=30:8", "KV heads"},
+        {"dtype=fp8", "bf16"},
+        {"width=3", "unknown key"},
+        {"", "empty"},
+        {" ; ", "empty"},
+        {"rows=4,8,4", "once"},
+        {"fast", "key=value"},
+        {"dim=96", "dims 64"},
+        {"page=24", "powers of two"},
     };
     BenchConfig config;
     bench_config_init(&config);

@@ -172,6 +172,79 @@ static void test_bad(void)
     }
 }
 
+/* All that is made of a judgement, for its crashes. */
+static void use(BenchJudge *judge)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(DeviceProfile) profile = profile_new();
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *path = g_build_filename(g_get_tmp_dir(), "kvreplay-judge-use.csv", NULL);
+    g_assert_true(bench_judge_decide(judge, profile, &error));
+    bench_judge_asked(judge, text);
+    bench_judge_cells(judge, text);
+    bench_judge_peers(judge, JUDGE_BEST, text);
+    bench_judge_peers(judge, JUDGE_LEARNED, text);
+    for (guint i = 0; i < 2; i++) {
+        g_autoptr(OutFile) out = out_file_new(path, &error);
+        g_assert_true(i == 0 ? bench_judge_csv(judge, out, &error)
+                             : bench_judge_calibration(judge, out, &error));
+    }
+}
+
+/* Any field of a line as anything: one line that names the place, or a judgement that holds. */
+static void test_damage(void)
+{
+    static const char *const junk[] = {"",
+                                       "0",
+                                       "-1",
+                                       "abc",
+                                       "nan",
+                                       "1e300",
+                                       "0.5",
+                                       "2147483648",
+                                       "99999",
+                                       "5,5",
+                                       "99999999999999999999"};
+    static const char line[] = "Card,1,2,abc,2026-01-01,1,2K_B2,ragged,persistent,2,2048,32,8,128,"
+                               "16,fp16,HND,8388608,7,12,"
+                               "11,20,16,264,6,";
+    g_auto(GStrv) field = g_strsplit(line, ",", -1);
+    for (guint c = 0; field[c] != NULL; c++)
+        for (guint j = 0; j < G_N_ELEMENTS(junk); j++) {
+            g_auto(GStrv) bad = g_strdupv(field);
+            g_autoptr(GError) error = NULL;
+            g_free(bad[c]);
+            bad[c] = g_strdup(junk[j]);
+            g_autofree char *joined = g_strjoinv(",", bad);
+            g_autofree char *text = g_strconcat(joined, "\n", NULL);
+            g_autoptr(BenchJudge) judge = judge_of(text, &error);
+            if (judge != NULL)
+                use(judge);
+            else
+                g_assert_true(error->domain == KV_ERROR && error->code == KV_ERROR_INPUT &&
+                              strstr(error->message, ".csv:2: ") != NULL);
+        }
+}
+
+/* A bench --kernel-only has no wall times; and a route twice is no second setting. */
+static void test_no_walls(void)
+{
+    g_autoptr(GError) error = NULL;
+#define START "Card,1,2,abc,2026-01-01,1,2K_B1,equal,"
+#define END ",1,2048,32,8,128,16,fp16,HND,8388608,7,24,,,,264,6,\n"
+    g_autoptr(BenchJudge) judge =
+        judge_of(START "single" END START "persistent" END START "flashinfer-tc" END, &error);
+    g_assert_no_error(error);
+    use(judge);
+    g_autoptr(GString) text = g_string_new(NULL);
+    bench_judge_peers(judge, JUDGE_BEST, text);
+    g_assert_null(strstr(text->str, "wall -"));
+    g_assert_null(judge_of(START "single" END START "single" END, &error));
+    g_assert_nonnull(strstr(error->message, ":3: route 'single' stands twice"));
+#undef START
+#undef END
+}
+
 /* --- peers counted from outside --- */
 
 static AttnCounts counts_of(const char *name, gint64 split, gint64 factor, gint32 rows,
@@ -249,6 +322,8 @@ int main(int argc, char **argv)
     g_test_add_func("/judge/decide", test_decide);
     g_test_add_func("/judge/calibration", test_calibration);
     g_test_add_func("/judge/bad", test_bad);
+    g_test_add_func("/judge/damage", test_damage);
+    g_test_add_func("/judge/no-walls", test_no_walls);
     g_test_add_func("/judge/peer-counts", test_peer_counts);
     g_test_add_func("/judge/regions", test_regions);
     return g_test_run();

@@ -154,8 +154,8 @@ static void run_fleet(Run *run, const ReplayConfig *config, guint n, char *const
 /* Everything that is no time and no device number. */
 static char *timeless(const char *csv)
 {
-    static const char *const times[] = {"plan_us", "kernel_us",      "wall_us",
-                                        "device",  "rank_kernel_us", "rank_skew_us", "tables_us"};
+    static const char *const times[] = {"plan_us",        "kernel_us",    "wall_us",  "device",
+                                        "rank_kernel_us", "rank_skew_us", "tables_us"};
     g_autoptr(GString) out = g_string_new(NULL);
     g_auto(GStrv) line = g_strsplit(csv, "\n", -1);
     g_auto(GStrv) name = g_strsplit(line[0], ",", -1);

@@ -190,7 +190,8 @@ static void test_bad_profiles(void)
 {
     static const char *const bad[][2] = {
         {"", "profile"},
-        {"[]", "kvreplay_profile"},
+        {"[]", ":1: no object"},
+        {"{\n\"a\": }", ":2: not JSON"},
         {"{}", "kvreplay_profile"},
         {"{\"kvreplay_profile\": 2, \"workers\": 1}", "version 1"},
         {"{\"kvreplay_profile\": 1}", "workers"},

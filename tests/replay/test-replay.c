@@ -30,12 +30,13 @@ static void test_csv(void)
     JsonObject *o = run_json(&config, &csv, &owner);
     g_auto(GStrv) line = g_strsplit(csv, "\n", -1);
     g_assert_cmpuint(g_strv_length(line), ==, 1 + 2 * 20 + 1);
-    g_assert_cmpstr(line[0], ==,
-                    "step,start_ns,duration_ns,rows,prefill_tokens,max_len,sum_len,waiting,"
-                    "pages_used,route,chosen,launches,merge_launches,copies,memsets,tasks,"
-                    "nonempty_fraction,kv_bytes,kv_bytes_touched,merge_state_bytes,"
-                    "merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,"
-                    "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us,tables_us");
+    g_assert_cmpstr(
+        line[0], ==,
+        "step,start_ns,duration_ns,rows,prefill_tokens,max_len,sum_len,waiting,"
+        "pages_used,route,chosen,launches,merge_launches,copies,memsets,tasks,"
+        "nonempty_fraction,kv_bytes,kv_bytes_touched,merge_state_bytes,"
+        "merge_traffic_bytes,plan_us,upload_bytes,kernel_us,wall_us,repeats,"
+        "max_abs_err,mean_abs_err,replica,device,rank_kernel_us,rank_skew_us,tables_us");
     /* Only prefill: rows 0, launches 0, nothing chosen. */
     g_assert_cmpstr(line[1], ==,
                     "0,0,1000,0,14,0,0,0,0,single,0,0,0,0,0,0,0.000000,0,0,0,0,,,,,,,,0,,,,");

@@ -130,7 +130,7 @@ static DeviceProfile *read_rates(const char *path, double *ret_most, GError **er
     JsonObject *measured =
         earlier->measured != NULL ? json_node_get_object(earlier->measured) : NULL;
     *ret_most = 1e3 * json_member_real(measured, "read_gbps", 0);
-    if (*ret_most > 0)
+    if (*ret_most > 1 && *ret_most < 1e9) /* bytes a microsecond */
         return g_steal_pointer(&earlier);
     g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
                 "%s: expected a profile made by a measuring calibrate: no measured.read_gbps",

@@ -26,6 +26,7 @@ static void install_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error, reported like any other */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file at its size limit */
 }
 
 static void print_commands(FILE *out)

@@ -98,7 +98,11 @@ static gboolean run_cell(Run *run, const BenchCell *cell, gboolean wide, GError 
     g_ptr_array_add(self->result->cells, done);
     if (run->csv != NULL && !bench_csv_cell(run->csv, self->result, done, error))
         return FALSE;
-    progress_tick(run->progress, ++run->done);
+    OutFile *const outs[] = {run->csv, self->config->calibration};
+    for (guint i = 0; i < G_N_ELEMENTS(outs); i++)
+        if (outs[i] != NULL)
+            fflush(out_file_stream(outs[i])); /* a killed run leaves its whole cells */
+    progress_show(run->progress, ++run->done);
     return progress_check(run->progress, error);
 }
 

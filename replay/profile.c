@@ -7,6 +7,8 @@
 #include "base/json_read.h"
 #include "base/outfile.h"
 
+#define PROFILE_MOST 1e12 /* of any figure: far beyond a device, far from overflow */
+
 /* The published figures of an RTX 3060: 28 SMs, 302 GB/s measured (arXiv 2606.26666). */
 DeviceProfile *device_profile_guess(void)
 {
@@ -99,7 +101,7 @@ static double number(Reader *r, JsonObject *o, const char *key, double min, cons
                                                                    : G_TYPE_INVALID;
     if (type == G_TYPE_INT64 || type == G_TYPE_DOUBLE) {
         const double x = json_node_get_double(node);
-        if (isfinite(x) && x >= min)
+        if (x >= min && x <= PROFILE_MOST)
             return x;
     }
     fail(r, key, expected);

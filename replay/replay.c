@@ -193,6 +193,18 @@ static gboolean replay_step(Replay *self, const Step *step, GError **error)
     return TRUE;
 }
 
+/* Lines to their files now and then, so that a killed run loses a second of measuring at most. */
+static gboolean hand_out(Replay *self, guint64 done, gint64 *last, GError **error)
+{
+    const gint64 now = g_get_monotonic_time();
+    if (done % 4096 != 0 && (self->result->executed_steps == 0 || now - *last < G_USEC_PER_SEC))
+        return TRUE;
+    *last = now;
+    if (self->config->calibration != NULL)
+        fflush(out_file_stream(self->config->calibration));
+    return replay_csv_flush(self->csv, error);
+}
+
 static gboolean replay_loop(Replay *self, Progress *progress, GError **error)
 {
     const Step *step;
@@ -200,6 +212,7 @@ static gboolean replay_loop(Replay *self, Progress *progress, GError **error)
     const guint64 total = self->end == G_MAXUINT64 ? 0 : self->end - self->first;
     progress_begin(progress, "replay", total);
     guint64 done = 0;
+    gint64 handed_out = g_get_monotonic_time();
     while (self->first + done < self->end &&
            (got = steps_reader_next(self->steps, &step, error)) != 0) {
         if (got < 0 || !replay_step(self, step, error))
@@ -209,7 +222,7 @@ static gboolean replay_loop(Replay *self, Progress *progress, GError **error)
             g_atomic_int_inc(self->config->steps_done);
         if (!progress_check(progress, error))
             return FALSE;
-        if (done % 4096 == 0 && self->csv != NULL && !replay_csv_flush(self->csv, error))
+        if (!hand_out(self, done, &handed_out, error))
             return FALSE;
     }
     progress_end(progress);

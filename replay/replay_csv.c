@@ -206,5 +206,6 @@ gboolean replay_csv_flush(ReplayCsv *self, GError **error)
         return TRUE;
     fwrite(self->buffer, 1, self->used, out_file_stream(self->out));
     self->used = 0;
+    fflush(out_file_stream(self->out));
     return out_file_ok(self->out, error);
 }

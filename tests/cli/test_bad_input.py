@@ -168,6 +168,63 @@ def test_outputs_are_not_inputs():
     fails(2, 'empty name', args=('simulate', 'log.csv', '--steps='))
 
 
+def test_outputs_do_not_share_a_name():
+    """One would replace the other, or mix with it; told before anything is run."""
+    small_steps()
+    log(HEAD + ROW * 3)
+    os.mkdir('d')
+    os.symlink('d', 'e')
+    for a, b in (('x', 'x'), ('x', './x'), ('x', os.path.abspath('x')), ('d/x', 'e/x'), ('-', '-')):
+        fails(2, 'both want', args=('replay', 's.kvsteps', '--backend', 'counters', '--csv', a, '--calibration', b))
+        fails(2, 'both want', args=('simulate', 'log.csv', '--steps', a, '--requests-csv', b))
+    fails(2, 'both want', args=('replay', 's.kvsteps', '--backend', 'counters', '--csv', 'x', '--perfetto', 'x'))
+    fails(2, 'both want', args=('calibrate', '--backend', 'cpu', '-o', 'x', '--table', 'x'))
+    fails(2, 'both want', args=('bench', '--backend', 'cpu', '--csv', 'x', '--calibration', 'x'))
+    fails(2, 'input itself', args=('calibrate', '--fit', 'log.csv', '-o', 'log.csv'))
+    fails(2, 'input itself', args=('bench', '--judge', 'log.csv', '--csv', 'log.csv'))
+    ok('replay', 's.kvsteps', '--backend', 'counters', '--csv', '/dev/null', '--calibration', '/dev/null', '-q')
+    assert open('log.csv').read() == HEAD + ROW * 3 and not os.path.exists('x')
+    assert not [n for n in os.listdir('.') + os.listdir('d') if n.endswith('.part')]
+
+
+def test_outputs_are_looked_at_first():
+    """What takes long is not to fail at its last line: an hour of --seconds would show."""
+    small_steps()
+    slow = ('--backend', 'cpu', '--cells', 'len=64k;rows=64')
+    for bad in ('', 'no/where/x', 's.kvsteps/x'):
+        for args in (('calibrate', *slow, '-o', bad), ('calibrate', *slow, '-o', 'p', '--regions', bad),
+                     ('calibrate', *slow, '--table', bad), ('bench', *slow, '--csv', bad),
+                     ('replay', 's.kvsteps', '--backend', 'cpu', '--execute', 'all', '--repeats', '100000', '--perfetto', bad)):
+            fails(1 if bad else 2, bad or 'an empty name', args=args, timeout=20)
+    fails(2, 'no.csv', args=('calibrate', *slow, '--with', 'no.csv'), timeout=20)
+    fails(2, 'no.csv', args=('calibrate', *slow, '--judge', 'no.csv'), timeout=20)
+    fails(2, 'quick', args=('calibrate', '--backend', 'cpu', '--cells', 'quick,full', '--table', 't.csv'))
+    for args in (('paper', '--out', '', '--quick'), ('run', 's.kvsteps', '--out', ''), ('plot', 's.kvsteps', '--out', '')):
+        fails(2, 'an empty name', args=args)
+    assert sorted(os.listdir('.')) == ['s.kvsteps'], os.listdir('.')
+
+
+def test_a_limit_on_file_sizes():
+    """Reported like a full disk, with nothing under a final name."""
+    import resource
+    import subprocess
+    from tap import KVREPLAY
+    small_steps()
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+    p = subprocess.run([KVREPLAY, 'replay', 's.kvsteps', '--backend', 'counters', '--csv', 'r.csv', '-q'], preexec_fn=limit,
+                       capture_output=True)
+    assert p.returncode == 1 and b'r.csv: writing failed' in p.stderr, (p.returncode, p.stderr)
+    assert not os.path.exists('r.csv')
+
+
+def test_bench_judge_takes_no_other_option():
+    for option in (('--cells', 'quick'), ('--rounds', '3'), ('--seconds', '5'), ('--kernel-only',), ('--json',)):
+        fails(2, option[0], args=('bench', '--judge', 'x.csv', *option))
+    fails(2, '--seed', args=('bench', '--backend', 'cpu', '--seed', '-1'))
+    fails(2, 'single is named twice', args=('bench', '--backend', 'cpu', '--cells', 'len=64;rows=1', '--routes', 'single,single'))
+
+
 def test_impossible_models_and_pools():
     log(HEAD + ROW)
     fails(2, 'nope', args=('simulate', 'log.csv', '--model', 'nope'))

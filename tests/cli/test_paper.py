@@ -230,6 +230,15 @@ def test_bad_layer_input():
     bad(2, '1024 rows', args=('--cells', 'rows=2000'))
     bad(2, 'torus', args=('--routes', 'torus'))
     bad(1, 'flashinfer', args=('--routes', 'flashinfer'))
+    bad(2, 'expected 1 to', args=('--routes', ''))
+    bad(2, 'single is named twice', args=('--routes', 'single,single'))
+    bad(2, 'empty', args=('--cells', ''))
+    bad(2, 'once', args=('--cells', 'rows=4,4'))
+    bad(2, 'twice', args=('--model', 'llama-3.2-1b', '--model', 'llama-3.2-1b'))
+    bad(2, 'folder', args=('--model', '/'))
+    # with the experiments too: told before they are run
+    fails(2, 'torus', args=('paper', '--out', 'p', '--runtime', 'all', '--quiet', '--routes', 'torus'), timeout=20)
+    assert not os.path.exists('p/counters.csv')
     bad(2, 'abacus', args=('--gpu', 'abacus'))
     bad(2, '--sampling', args=('--sampling', 'beam'))
     bad(2, '--seed', args=('--seed', '-1'))
@@ -237,6 +246,45 @@ def test_bad_layer_input():
                    ('--gpu', 'h100'), ('--sampling', 'argmax')]:
         fails(2, option[0], '--runtime layer', args=('paper', '--out', 'p', *option))
     fails(2, '--quick', '--redraw', args=('paper', '--out', 'p', '--redraw', '--quick'))
+
+
+def test_damaged_tables_are_not_drawn():
+    layer('--quick')
+    good, good_json = open('p/layer.csv').read(), open('p/layer.json').read()
+    head, first = good.splitlines()[:2]
+    damage = [('', ':1'), (head + '\n', 'no line follows'), (good[:len(head) + 100], ':2'), (head + '\n' + '"' + first + '\n', ':2'),
+              (good.replace(',1,1,', ',x,1,', 1), ":2: column batch: 'x'"), (good.replace('model', 'mdl', 1), "no column 'model'")]
+    for text, needle in damage:
+        open('p/layer.csv', 'w').write(text)
+        fails(2, 'p/layer.csv', needle, args=('paper', '--out', 'p', '--redraw'))
+    open('p/layer.csv', 'w').write(good)
+    for text, needle in [('', ':1: empty'), ('[]', 'no object'), ('{\n"a" }', ':2: not JSON')]:
+        open('p/layer.json', 'w').write(text)
+        fails(2, 'p/layer.json', needle, args=('paper', '--out', 'p', '--redraw'))
+    open('p/layer.json', 'w').write('{"device": {"name": [1]}, "backend": {}, "quick": "x", "max_abs_err": {}}')
+    status, out, err = run('paper', '--out', 'p', '--redraw')  # odd members are left out
+    assert status == 0 and err == '', err
+    os.remove('p/layer.json')
+    fails(2, 'layer.json', 'p:', args=('paper', '--out', 'p', '--redraw'))
+    fails(2, 'nowhere', args=('paper', '--out', 'nowhere', '--redraw'))
+    assert not os.path.exists('nowhere')
+
+
+def test_without_gnuplot_all_but_the_pictures():
+    status, out, err = run('paper', '--out', 'p', '--runtime', 'layer', '--quick', '--quiet', env={'PATH': '/nonexistent'})
+    assert status == 1 and 'gnuplot-nox' in err, err
+    assert 'Whole decode steps' in open('p/report.html').read()
+    assert os.path.exists('p/layer.csv') and os.path.exists('p/layer.json') and os.path.exists('p/plots/paper_layer.gp')
+
+
+def test_two_config_files_are_told_apart():
+    import json
+    config = {'num_hidden_layers': 2, 'hidden_size': 1024, 'num_attention_heads': 8, 'num_key_value_heads': 2, 'head_dim': 128,
+              'intermediate_size': 2048, 'vocab_size': 1000}
+    for name in ('a.json', 'b.json'):
+        json.dump(config, open(name, 'w'))
+    rows = layer('--quick', '--model', 'a.json', '--model', 'b.json')
+    assert {r['model'] for r in rows} == {'a.json', 'b.json'}
 
 
 def test_a_folder_that_cannot_be_made():

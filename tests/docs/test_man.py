@@ -27,11 +27,18 @@ def options_of(command):
     return set(ask("--list-options", command)) - {"--help", "--help-all"}  # those are in kvreplay(1)
 
 
+def takes_scenario(options):
+    """Options of kvreplay-scenario(5) are told there for the commands that read a scenario."""
+    return bool(options & {"--scheduler", "--verify-launches", "--arrivals"})
+
+
 def faults_of(command, shared):
     path = os.path.join(MAN, "kvreplay-%s.1.rst" % command)
     if not os.path.exists(path):
         return ["no page %s" % os.path.relpath(path, ROOT)]
     options, own = options_of(command), entries(path)
+    if not takes_scenario(options):
+        shared = set()
     return (["%s is not in the page" % o for o in sorted(options - own - shared)] +
             ["%s is in the page, but the command has no such option" % o for o in sorted(own - options)])
 

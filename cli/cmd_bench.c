@@ -27,6 +27,8 @@ static gboolean bench_config(const Scenario *scenario, const char *cells, gint64
     ReplayConfig replay;
     gboolean ok = scenario_replay_config(scenario, &replay, error);
     if (ok) {
+        plugin_choice_clear(&ret->backend);
+        plugin_choice_clear(&ret->splits);
         ret->backend = replay.backend;
         ret->splits = replay.splits;
         ret->config = replay.config;

@@ -90,8 +90,20 @@ static gboolean decide(const BenchJudge *self, JudgeCell *cell, const DeviceProf
     return TRUE;
 }
 
+/* Peers alone say nothing of how many CTAs run at once. */
+static gboolean has_workers(const BenchJudge *self, GError **error)
+{
+    if (self->workers > 0)
+        return TRUE;
+    g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                "the bench has no timed built-in route: expected one, which says the workers");
+    return FALSE;
+}
+
 gboolean bench_judge_decide(BenchJudge *self, const DeviceProfile *profile, GError **error)
 {
+    if (!has_workers(self, error))
+        return FALSE;
     for (guint i = 0; i < self->cells->len; i++) {
         JudgeCell *cell = self->cells->pdata[i];
         g_autofree gint32 *lens = g_new(gint32, cell->cell.rows);
@@ -129,6 +141,8 @@ static gboolean write_cell(const BenchJudge *self, guint64 step, const JudgeCell
 
 gboolean bench_judge_calibration(const BenchJudge *self, OutFile *table, GError **error)
 {
+    if (!has_workers(self, error))
+        return FALSE;
     calibration_write_header(table);
     for (guint i = 0; i < self->cells->len; i++)
         if (!write_cell(self, i, self->cells->pdata[i], table, error))

@@ -213,6 +213,11 @@ static gboolean read_line(JudgeCell *cell, Input *input, char **field, const gui
     line.route = (Route){.ops = (const RouteOps *)line.choice.info,
                          .config = *(const RouteConfig *)line.choice.config,
                          .label = g_strdup(field[at[C_ROUTE]])};
+    if (line.kernel_us > 0 && line.route.ops->kind == ROUTE_BUILTIN && workers < 1) {
+        line_clear(&line);
+        return input_error(input, error, "workers '%s': expected the CTAs of the plan, 1 or more",
+                           field[at[C_WORKERS]]);
+    }
     if (line.kernel_us <= 0)
         line.note = g_strdup(field[at[C_NOTE]]);
     g_array_append_val(cell->lines, line);

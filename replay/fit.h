@@ -16,7 +16,8 @@ typedef enum { FIT_COST, FIT_LEARNED } FitModel;
 /* Fits both models; everything but the device's name follows from the table. `most` is the rate
  * that no reading can pass, bytes a microsecond (the measured streaming read; 0 = not known): then
  * a byte costs at least 1 / most by both models, so that batches larger than any in the table are
- * not told too cheap. USAGE error when there are too few samples (fewer than 3 steps). */
+ * not told too cheap. USAGE error when there are too few samples (fewer than 3 steps),
+ * INPUT error when they tell no rate. */
 DeviceProfile *fit_profile(const CalibrationTable *table, const char *device, double most,
                            GError **error);
 

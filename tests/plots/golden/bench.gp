@@ -32,8 +32,8 @@ set palette defined (0 '#e8f1f8', 0.25 '#a6cbe3', 0.5 '#56a0cf', 0.75 '#0072b2',
 set cbrange [0:TOP]
 set style fill solid 1 noborder
 unset grid
-set colorbox user origin 0.925,0.2 size 0.012,0.6
-set cblabel 'KV read rate (GB/s)'
+set colorbox user origin 0.9,0.2 size 0.012,0.6
+set cblabel 'KV read rate (GB/s)' offset 1,0
 set multiplot
 set lmargin at screen 0.065
 set rmargin at screen 0.33
@@ -44,7 +44,7 @@ set xtics scale 0 ('' 0, '' 1, '' 2, '' 3)
 set yrange [-0.5:3.5]
 set ytics scale 0 ('1' 0, '4' 1, '8' 2, '16' 3)
 unset xlabel
-set ylabel 'batch (rows)' offset 1,0
+set ylabel 'batch (rows)' offset 0,0
 set title 'single' offset 0,-0.7 noenhanced
 plot DATA index 0 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \
      DATA index 0 using 1:2:(sprintf($3 >= 100 ? '%.0f' : '%.3g', $3)):($3 > 0.55 * TOP ? 0xffffff : 0x000000) with labels font ',5.5' tc rgb variable notitle
@@ -88,7 +88,7 @@ set xtics scale 0 ('1Ki' 0, '4Ki' 1, '16Ki' 2, '64Ki' 3)
 set yrange [-0.5:3.5]
 set ytics scale 0 ('1' 0, '4' 1, '8' 2, '16' 3)
 set xlabel 'context (tokens), or lengths'
-set ylabel 'batch (rows)' offset 1,0
+set ylabel 'batch (rows)' offset 0,0
 unset colorbox
 set title 'workqueue' offset 0,-0.7 noenhanced
 plot DATA index 3 using 1:2:(0.48):(0.48):3 with boxxyerror lc palette notitle, \

@@ -92,6 +92,17 @@ def plot_results(folder):
 
 
 @case
+def measure_policy(folder):
+    for words in (["--out"], ["--build"], ["--backend"], ["--bogus"], ["word"]):
+        refused(2, "usage: measure-policy", "measure-policy", *words)
+    refused(1, "kvreplay is not there", "measure-policy", "--build", os.path.join(folder, "none"), "--out", os.path.join(folder, "o"))
+    assert not os.path.exists(os.path.join(folder, "o"))
+    open(os.path.join(folder, "mine.csv"), "w").close()
+    refused(1, "holds something else", "measure-policy", "--build", os.path.dirname(KVREPLAY), "--out", folder)
+    assert os.listdir(folder) == ["mine.csv"]
+
+
+@case
 def judge_policy(folder):
     build, _ = stand_in(folder, "true\n")
     refused(2, "usage", "judge-policy", "--build")

@@ -309,8 +309,8 @@ void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t ro
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route, int32_t workers)
 {
     const int wide = mode_of(route) == PERSISTENT ? PERSISTENT_WIDE : TASKS_WIDE;
-    return self->tuning[workers <= self->sms * self->tuning[wide].ctas_per_sm ? wide
-                                                                              : mode_of(route)];
+    return self
+        ->tuning[workers <= self->sms * self->tuning[wide].ctas_per_sm ? wide : mode_of(route)];
 }
 
 int64_t attn_cuda_workspace_bytes(const AttnCuda *self)

@@ -32,9 +32,10 @@ void attn_cpu_fill_pages(AttnCpu *self, const AttnShape *shape, const AttnPool *
                          const int32_t *pages, int64_t n);
 /* Asks the system for huge pages (transparent ones, 2 MB) in memory that will hold K and V, before
  * it is written. Pages of a pool lie anywhere, and with 4 KB pages the engine waits for address
- * translation more than for data: 38 % of the read rate with them and 85 % with huge ones at head
- * dimension 64, 69 and 85 % at 128. A wish: nothing is lost where it is not granted. Memory touched
- * here and there takes up to 2 MB a place. */
+ * translation too: measured in parts of the read rate, with them and with huge ones, G 1: 62 and
+ * 74 %, G 4: 79 and 87 %, G 4 at head dimension 64: 67 and 83 %. A wish: nothing is lost where it
+ * is not granted. Memory touched here and there takes up to 2 MB a place. `data` itself should
+ * begin on a cache line: entries that lie across one more line cost a fifth. */
 void attn_cpu_advise(void *data, int64_t bytes);
 /* Streaming read rate of the machine with this engine's threads, bytes/s: sums `bytes` of memory.
  */

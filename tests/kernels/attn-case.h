@@ -20,8 +20,8 @@ typedef struct AttnCase {
 
 static inline void attn_case_clear(AttnCase *c)
 {
-    g_free(c->pool.k);
-    g_free(c->pool.v);
+    g_aligned_free(c->pool.k);
+    g_aligned_free(c->pool.v);
     g_free(c->lens);
     g_free(c->table);
     g_free(c->offset);
@@ -66,7 +66,7 @@ static inline void attn_case_init(AttnCase *c, const AttnShape *shape, gint rows
     memcpy(c->table, ids, sizeof *ids * (gsize)pages);
     attn_pool_strides(&c->pool, shape);
     const gsize bytes = (gsize)attn_pool_bytes(shape, c->pool.pages);
-    c->pool.k = g_malloc(bytes), c->pool.v = g_malloc(bytes);
+    c->pool.k = g_aligned_alloc(1, bytes, 4096), c->pool.v = g_aligned_alloc(1, bytes, 4096);
     attn_cpu_advise(c->pool.k, (int64_t)bytes);
     attn_cpu_advise(c->pool.v, (int64_t)bytes);
     memset(c->pool.k, 0xff, bytes); /* NaN in both formats */

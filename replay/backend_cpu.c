@@ -102,8 +102,8 @@ static Backend *cpu_create(const BackendConfig *config, GError **error)
         cpu_free(&self->base);
         return NULL;
     }
-    /* Sparsely filled pools could take as much as all of theirs: only where that is little. */
-    if (2 * (gint64)self->pool_bytes <= self->room / 4) {
+    /* A large pool is filled here and there, and each place would take (and clear) 2 MB. */
+    if (2 * (gint64)self->pool_bytes <= MIN(self->room / 4, (gint64)512 << 20)) {
         attn_cpu_advise(self->pool.k, (gint64)self->pool_bytes);
         attn_cpu_advise(self->pool.v, (gint64)self->pool_bytes);
     }

@@ -92,6 +92,12 @@ void sort_doubles(double *values, gsize n)
     memcpy(values, keys, n * sizeof *keys);
 }
 
+double median_of(double *values, gsize n)
+{
+    sort_doubles(values, n);
+    return quantile_linear(values, n, 0.5);
+}
+
 void sort_i64(gint64 *values, gsize n)
 {
     if (n < 2)

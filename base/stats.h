@@ -14,6 +14,7 @@
 double quantile_linear(const double *sorted, gsize n, double q);
 double quantile_linear_i64(const gint64 *sorted, gsize n, double q);
 void sort_doubles(double *values, gsize n);
+double median_of(double *values, gsize n); /* by the linear rule; sorts them */
 void sort_i64(gint64 *values, gsize n);
 
 typedef struct LogHist LogHist; /* of gint64 samples >= 0 */

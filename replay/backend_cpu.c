@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "kernels/cpu_engine.h"
@@ -309,13 +309,6 @@ static gboolean cpu_outputs(Backend *base, guint16 *to, GError **error)
     return TRUE;
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 static gboolean cpu_execute(Backend *base, const Route *route, const AttnPlan *plan, gint repeats,
                             guint what, Execution *ret, GError **error)
 {
@@ -326,7 +319,7 @@ static gboolean cpu_execute(Backend *base, const Route *route, const AttnPlan *p
     g_autofree double *times = g_new(double, repeats);
     for (gint i = 0; i < repeats; i++) {
         poison(self, plan);
-        const double from = now_us();
+        const double from = clock_us();
         for (gint layer = 0; layer < self->config.layers; layer++) {
             const AttnStatus status = attn_cpu_run(self->engine, &self->config.shape, &self->pool,
                                                    &self->batch, plan, &self->partials);
@@ -336,7 +329,7 @@ static gboolean cpu_execute(Backend *base, const Route *route, const AttnPlan *p
                 return FALSE;
             }
         }
-        times[i] = now_us() - from;
+        times[i] = clock_us() - from;
     }
     sort_doubles(times, (gsize)repeats);
     const double median = quantile_linear(times, (gsize)repeats, 0.5);

@@ -19,8 +19,8 @@
 #include <nvtx3/nvToolsExt.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "kernels/attn_device.h"
@@ -28,6 +28,7 @@
 #include "replay/backend.h"
 #include "replay/cuda_rates.h"
 #include "replay/cuda_table.h"
+#include "replay/cuda_try.h"
 #include "replay/peer_route.h"
 #include "replay/pool_room.h"
 
@@ -69,36 +70,6 @@ typedef struct CudaBackend {
     GByteArray *got, *gathered; /* all outputs; those of check_rows */
     char refusal[256];
 } CudaBackend;
-
-#define TRY_CUDA(call, what)                                                                       \
-    do {                                                                                           \
-        if (!cuda_ok((call), (what), error))                                                       \
-            return FALSE;                                                                          \
-    } while (0)
-#define TRY_ATTN(call)                                                                             \
-    do {                                                                                           \
-        AttnCudaError attn_error = {""};                                                           \
-        if ((call) != ATTN_OK) {                                                                   \
-            g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s", attn_error.text);            \
-            return FALSE;                                                                          \
-        }                                                                                          \
-    } while (0)
-
-static gboolean cuda_ok(cudaError_t e, const char *what, GError **error)
-{
-    if (e == cudaSuccess)
-        return TRUE;
-    cudaGetLastError();
-    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s: %s", what, cudaGetErrorString(e));
-    return FALSE;
-}
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
 
 /* Every entry's first call: CUDA keeps the current device by thread. */
 static void make_current(const CudaBackend *self)
@@ -406,13 +377,13 @@ static double backend_cuda_empty_wall(Backend *base)
     if (cudaStreamEndCapture(self->stream, &graph) == cudaSuccess && queued &&
         cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess)
         for (guint i = 0; i < G_N_ELEMENTS(us); i++) {
-            const double from = now_us();
+            const double from = clock_us();
             if (cudaGraphLaunch(exec, self->stream) != cudaSuccess ||
                 cudaStreamSynchronize(self->stream) != cudaSuccess) {
                 us[0] = -1;
                 break;
             }
-            us[i] = now_us() - from;
+            us[i] = clock_us() - from;
         }
     if (exec != NULL)
         cudaGraphExecDestroy(exec);
@@ -461,11 +432,11 @@ static gboolean prepare(CudaBackend *self, GError **error)
     if (!make_room(self, rows, 0, 0, error))
         return FALSE;
     TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
-    const double from = now_us();
+    const double from = clock_us();
     if (!cuda_table_flush(self->table, self->stream, error))
         return FALSE;
     TRY_CUDA(cudaStreamSynchronize(self->stream), "block tables");
-    self->step_us = now_us() - from;
+    self->step_us = clock_us() - from;
     TRY_ATTN(attn_device_queries(shape, self->q, (int32_t)rows, cuda_table_keys(self->table),
                                  self->config.seed, self->stream, &attn_error));
     self->batch = (AttnBatch){
@@ -542,17 +513,17 @@ static gboolean run_wall(CudaBackend *self, const Route *route, const AttnPlan *
     if (!make_cold(self, what, error))
         return FALSE;
     TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
-    const double from = now_us();
+    const double from = clock_us();
     if (!upload(self, route, plan, &bytes, error))
         return FALSE;
-    const double planned = now_us();
+    const double planned = clock_us();
     if (graph != NULL)
         TRY_CUDA(cudaGraphLaunch(graph, self->stream), "graph");
     else if (!launch_layers(self, route, plan, error))
         return FALSE;
     TRY_CUDA(cudaStreamSynchronize(self->stream), route->label);
     ret->tables_us = self->step_us;
-    ret->wall_us = now_us() - from + self->step_us;
+    ret->wall_us = clock_us() - from + self->step_us;
     ret->plan_us = planned - from + self->step_us;
     ret->upload_bytes = bytes + cuda_table_upload_bytes(self->table);
     ret->copies = (bytes > 0) + cuda_table_copies(self->table);

@@ -1,7 +1,7 @@
 /* One cell: its steps, the check of every route, and then their times. */
 #include <math.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "replay/bench_private.h"
@@ -10,13 +10,6 @@
 
 /* From here on code that is not warm is below 0.5 % of a run. */
 #define LARGE ((gint64)8000000000)
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
 
 static void cell_close(Bench *self)
 {
@@ -86,11 +79,11 @@ static gboolean build_plan(Bench *self, BenchLane *lane, double *ret_us, GError 
         status =
             attn_plan_count(&lane->plan.counts, &lane->plan_config, &self->shape, rows, self->lens);
     } else {
-        const double from = now_us();
+        const double from = clock_us();
         if (self->ops->fit_plan != NULL) /* as before the cell; its cost belongs to planning */
             self->ops->fit_plan(self->backend, &lane->route, &lane->plan_config, rows, self->lens);
         status = attn_plan_build(&lane->plan, &lane->plan_config, &self->shape, rows, self->lens);
-        *ret_us = now_us() - from;
+        *ret_us = clock_us() - from;
     }
     if (status != ATTN_OK)
         g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "planning: %s", attn_strerror(status));
@@ -230,12 +223,6 @@ static void time_lanes(Bench *self, gint warm, gint rounds, gboolean large)
         if (round == 0 && rounds > SLOW_ROUNDS)
             note_slow(self);
     }
-}
-
-static double median_of(double *values, gint n)
-{
-    sort_doubles(values, (gsize)n);
-    return quantile_linear(values, (gsize)n, 0.5);
 }
 
 static void finish_line(const Bench *self, BenchLane *lane, gboolean large)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/stats.h"
@@ -32,13 +33,6 @@ typedef struct Run {
     guint64 groups; /* cells with samples, so far */
     gint workers;
 } Run;
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
 
 void calibrated_free(Calibrated *self)
 {
@@ -82,9 +76,9 @@ static gboolean plan_cost(AttnRoute route, gint32 rows, gint workers, guint64 se
     attn_plan_config_init(&config, route, workers);
     AttnStatus status = ATTN_OK;
     for (guint i = 0; i < G_N_ELEMENTS(us) && status == ATTN_OK; i++) {
-        const double from = now_us();
+        const double from = clock_us();
         status = attn_plan_build(&plan, &config, &shape, rows, lens);
-        us[i] = now_us() - from;
+        us[i] = clock_us() - from;
     }
     attn_plan_free(&plan);
     if (status != ATTN_OK) {

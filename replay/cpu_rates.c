@@ -2,8 +2,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "kernels/cpu_engine.h"
@@ -11,19 +11,6 @@
 
 enum { REPEATS = 3, LAUNCHES = 201 };
 #define BYTES ((gsize)192 << 20) /* beyond any cache's share of a thread or two */
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static double median(double *us, gsize n)
-{
-    sort_doubles(us, n);
-    return quantile_linear(us, n, 0.5);
-}
 
 typedef struct Copy {
     char *to;
@@ -45,11 +32,11 @@ static double copy_rate(char *to, const char *from, guint threads)
     double us[REPEATS];
     crew_run(crew, copy_slice, &copy); /* pages are there from now on */
     for (guint i = 0; i < REPEATS; i++) {
-        const double begin = now_us();
+        const double begin = clock_us();
         crew_run(crew, copy_slice, &copy);
-        us[i] = now_us() - begin;
+        us[i] = clock_us() - begin;
     }
-    return (double)BYTES / MAX(median(us, REPEATS), 1);
+    return (double)BYTES / MAX(median_of(us, REPEATS), 1);
 }
 
 /* One row of one entry: what handing a list to the threads costs. */
@@ -68,12 +55,12 @@ static double tiny_list(AttnCpu *engine, char *memory)
     attn_plan_config_init(&config, ATTN_SINGLE, 1);
     gboolean ok = attn_plan_build(&plan, &config, &shape, 1, &one) == ATTN_OK;
     for (guint i = 0; ok && i < LAUNCHES; i++) {
-        const double begin = now_us();
+        const double begin = clock_us();
         ok = attn_cpu_run(engine, &shape, &pool, &batch, &plan, &partials) == ATTN_OK;
-        us[i] = now_us() - begin;
+        us[i] = clock_us() - begin;
     }
     attn_plan_free(&plan);
-    return ok ? median(us, LAUNCHES) : -1;
+    return ok ? median_of(us, LAUNCHES) : -1;
 }
 
 gboolean cpu_rates(const BackendConfig *config, DeviceRates *ret, GError **error)

@@ -1,8 +1,8 @@
 #include "replay/cuda_rates.h"
 
 #include <cuda_runtime_api.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "kernels/attn_device.h"
@@ -57,19 +57,6 @@ static cudaError_t rig_open(Rig *rig, gint device)
     return e == cudaSuccess ? cudaDeviceSynchronize() : e;
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static double median(double *us, gsize n)
-{
-    sort_doubles(us, n);
-    return quantile_linear(us, n, 0.5);
-}
-
 /* What is timed; `n` is its size. */
 typedef cudaError_t (*Work)(Rig *rig, gint64 n, gpointer data);
 
@@ -116,10 +103,10 @@ static gboolean timed(Rig *rig, Work work, gint64 n, gpointer data, double *ret_
                 attn_device_read(rig->to, rig->bytes / 8, rig->from, rig->sms, rig->stream, NULL));
         if (e == cudaSuccess)
             e = cudaEventRecord(rig->begin, rig->stream);
-        const double from = now_us();
+        const double from = clock_us();
         if (e == cudaSuccess)
             e = work(rig, n, data);
-        host[i] = now_us() - from;
+        host[i] = clock_us() - from;
         if (e == cudaSuccess)
             e = cudaEventRecord(rig->end, rig->stream);
         if (e == cudaSuccess)
@@ -129,8 +116,8 @@ static gboolean timed(Rig *rig, Work work, gint64 n, gpointer data, double *ret_
         us[i] = 1e3 * (double)ms;
     }
     *ret_error = e;
-    *ret_us = median(us, REPEATS);
-    *ret_host_us = median(host, REPEATS);
+    *ret_us = median_of(us, REPEATS);
+    *ret_host_us = median_of(host, REPEATS);
     return e == cudaSuccess;
 }
 
@@ -189,13 +176,13 @@ static gboolean measure_upload(Rig *rig, DeviceRates *ret, cudaError_t *e)
     double us[REPEATS];
     *e = cudaSuccess;
     for (guint i = 0; i < REPEATS && *e == cudaSuccess; i++) {
-        const double from = now_us();
+        const double from = clock_us();
         *e = cudaMemcpyAsync(rig->to, rig->pinned, UPLOAD, cudaMemcpyHostToDevice, rig->stream);
         if (*e == cudaSuccess)
             *e = cudaStreamSynchronize(rig->stream);
-        us[i] = now_us() - from;
+        us[i] = clock_us() - from;
     }
-    ret->upload_us = median(us, REPEATS);
+    ret->upload_us = median_of(us, REPEATS);
     return *e == cudaSuccess;
 }
 

@@ -26,8 +26,8 @@ static double value(const Check *c, guint16 half)
 static gboolean fetch(Check *c, guint16 *to, gconstpointer from, gint64 n, GError **error)
 {
     g_assert((gsize)n <= c->room);
-    LAYER_CUDA(cudaStreamSynchronize(c->self->stream), "piece");
-    LAYER_CUDA(cudaMemcpy(to, from, 2 * (gsize)n, cudaMemcpyDeviceToHost), "piece");
+    TRY_CUDA(cudaStreamSynchronize(c->self->stream), "piece");
+    TRY_CUDA(cudaMemcpy(to, from, 2 * (gsize)n, cudaMemcpyDeviceToHost), "piece");
     return TRUE;
 }
 
@@ -198,9 +198,9 @@ static gboolean fetch_entry(Check *c, const AttnPool *pool, gconstpointer of, gi
         self->table)[cuda_table_host_offset(self->table)[row] + position / page_size];
     const gint64 at = page * pool->page_stride + (gint64)head * pool->head_stride +
                       (gint64)(position % page_size) * pool->token_stride;
-    LAYER_CUDA(cudaMemcpy(to, (const guint16 *)of + at, 2 * (gsize)self->config.shape.attn.head_dim,
-                          cudaMemcpyDeviceToHost),
-               "new entry");
+    TRY_CUDA(cudaMemcpy(to, (const guint16 *)of + at, 2 * (gsize)self->config.shape.attn.head_dim,
+                        cudaMemcpyDeviceToHost),
+             "new entry");
     return TRUE;
 }
 
@@ -363,8 +363,8 @@ static gboolean check_embed(Check *c, GError **error)
     LayerEngine *self = c->self;
     const gint32 hidden = self->config.shape.hidden, rows = self->cell.bucket;
     g_autofree uint64_t *best = g_new(uint64_t, rows);
-    LAYER_CUDA(cudaStreamSynchronize(self->stream), "tokens");
-    LAYER_CUDA(cudaMemcpy(best, self->best, 8 * (gsize)rows, cudaMemcpyDeviceToHost), "tokens");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "tokens");
+    TRY_CUDA(cudaMemcpy(best, self->best, 8 * (gsize)rows, cudaMemcpyDeviceToHost), "tokens");
     if (!layer_run_stage(self, STAGE_EMBED, 0, error) ||
         !fetch(c, c->out, self->residual, (gint64)rows * hidden, error))
         return FALSE;
@@ -399,8 +399,8 @@ static gboolean check_sample(Check *c, GError **error)
     if (!fetch(c, c->in, self->logits, (gint64)rows * vocabulary, error) ||
         !layer_run_stage(self, STAGE_SAMPLE, 0, error))
         return FALSE;
-    LAYER_CUDA(cudaStreamSynchronize(self->stream), "tokens");
-    LAYER_CUDA(cudaMemcpy(best, self->best, 8 * (gsize)rows, cudaMemcpyDeviceToHost), "tokens");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "tokens");
+    TRY_CUDA(cudaMemcpy(best, self->best, 8 * (gsize)rows, cudaMemcpyDeviceToHost), "tokens");
     for (gint32 r = 0; r < (c->whole ? rows : MIN(rows, ROWS)); r++) {
         const gint32 token = layer_token(best[r]);
         double top = -(double)INFINITY;

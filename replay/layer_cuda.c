@@ -1,28 +1,11 @@
 /* The layer engine's life: device, memory, weights, and the cell in hand. */
 #include <string.h>
-#include <time.h>
 
 #include "base/rng.h"
 #include "kernels/attn_device.h"
 #include "replay/layer_engine.h"
 
 enum { WORKSPACE = 64 << 20, FIRST_TASKS = 1 << 15, FIRST_SLOTS = 1 << 13 };
-
-gboolean layer_cuda_ok(cudaError_t e, const char *what, GError **error)
-{
-    if (e == cudaSuccess)
-        return TRUE;
-    cudaGetLastError();
-    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s: %s", what, cudaGetErrorString(e));
-    return FALSE;
-}
-
-double layer_now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
 
 gboolean layer_available(gint device, GError **error)
 {
@@ -41,7 +24,7 @@ gboolean layer_available(gint device, GError **error)
 
 static gboolean take(gpointer *ret, gint64 bytes, const char *what, GError **error)
 {
-    return layer_cuda_ok(cudaMalloc(ret, (gsize)MAX(bytes, 16)), what, error);
+    return cuda_ok(cudaMalloc(ret, (gsize)MAX(bytes, 16)), what, error);
 }
 
 static gboolean open_device(LayerEngine *self, GError **error)
@@ -50,15 +33,15 @@ static gboolean open_device(LayerEngine *self, GError **error)
     int version = 0;
     if (!layer_available(self->config.device, error))
         return FALSE;
-    LAYER_CUDA(cudaSetDevice(self->config.device), "device");
-    LAYER_CUDA(cudaGetDeviceProperties(&self->device, self->config.device), "device");
-    LAYER_CUDA(cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking), "stream");
-    LAYER_CUDA(cudaEventCreate(&self->begin), "event");
-    LAYER_CUDA(cudaEventCreate(&self->end), "event");
+    TRY_CUDA(cudaSetDevice(self->config.device), "device");
+    TRY_CUDA(cudaGetDeviceProperties(&self->device, self->config.device), "device");
+    TRY_CUDA(cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking), "stream");
+    TRY_CUDA(cudaEventCreate(&self->begin), "event");
+    TRY_CUDA(cudaEventCreate(&self->end), "event");
     self->marks = 9 * (guint)self->config.layers + 16;
     self->mark = g_new0(cudaEvent_t, self->marks);
     for (guint i = 0; i < self->marks; i++)
-        LAYER_CUDA(cudaEventCreate(&self->mark[i]), "event");
+        TRY_CUDA(cudaEventCreate(&self->mark[i]), "event");
     if (!take(&self->workspace, WORKSPACE, "work space", error))
         return FALSE;
     self->blas = cublas_new(self->stream, self->workspace, WORKSPACE, error);
@@ -67,7 +50,7 @@ static gboolean open_device(LayerEngine *self, GError **error)
     cudaDriverGetVersion(&version);
     g_snprintf(self->driver, sizeof self->driver, "CUDA %d.%d", version / 1000,
                version % 1000 / 10);
-    LAYER_CUDA(cudaMemGetInfo(&left, &all), "memory");
+    TRY_CUDA(cudaMemGetInfo(&left, &all), "memory");
     return layer_memory_plan(&self->config.shape, self->config.layers,
                              layer_bucket(self->config.max_rows), self->config.max_len,
                              self->config.least_pages, self->config.most_pages, (gint64)left,
@@ -85,9 +68,9 @@ static gboolean make_weights(LayerEngine *self, GError **error)
         if (!take(&self->weights[g], sets * each, "weights", error))
             return FALSE;
         for (gint32 s = 0; s < sets; s++)
-            LAYER_ATTN(layer_device_weights(shape->attn.dtype, (char *)self->weights[g] + s * each,
-                                            m, k, layer_weights_id(self, g, s), self->config.seed,
-                                            self->stream, &attn_error));
+            TRY_ATTN(layer_device_weights(shape->attn.dtype, (char *)self->weights[g] + s * each, m,
+                                          k, layer_weights_id(self, g, s), self->config.seed,
+                                          self->stream, &attn_error));
     }
     return TRUE;
 }
@@ -130,9 +113,9 @@ static gboolean make_activations(LayerEngine *self, GError **error)
     for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
         if (!take(all[i].to, all[i].bytes, "activations", error))
             return FALSE;
-        LAYER_CUDA(cudaMemsetAsync(*all[i].to, 0, (gsize)all[i].bytes, self->stream), "memory");
+        TRY_CUDA(cudaMemsetAsync(*all[i].to, 0, (gsize)all[i].bytes, self->stream), "memory");
     }
-    LAYER_ATTN(
+    TRY_ATTN(
         layer_device_angles(self->angles, positions, half, LAYER_THETA, self->stream, &attn_error));
     return TRUE;
 }
@@ -143,7 +126,7 @@ gboolean layer_make_room(LayerEngine *self, gint64 tasks, gint64 slots, GError *
         return TRUE;
     self->max_tasks = MAX(MAX(self->max_tasks, 2 * tasks), FIRST_TASKS);
     self->max_slots = MAX(MAX(self->max_slots, 2 * slots), FIRST_SLOTS);
-    LAYER_CUDA(cudaStreamSynchronize(self->stream), "waiting");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "waiting");
     g_clear_pointer(&self->attn, attn_cuda_free);
     const AttnCudaConfig c = {
         .shape = self->config.shape.attn,
@@ -152,7 +135,7 @@ gboolean layer_make_room(LayerEngine *self, gint64 tasks, gint64 slots, GError *
         .max_tasks = self->max_tasks,
         .max_slots = self->max_slots,
     };
-    LAYER_ATTN(attn_cuda_new(&self->attn, &c, &attn_error));
+    TRY_ATTN(attn_cuda_new(&self->attn, &c, &attn_error));
     return TRUE;
 }
 
@@ -164,7 +147,7 @@ LayerEngine *layer_engine_new(const LayerConfig *config, GError **error)
     attn_plan_init(&self->plan);
     if (!open_device(self, error) || !make_weights(self, error) || !make_arena(self, error) ||
         !make_activations(self, error) || !layer_make_room(self, 0, 0, error) ||
-        !layer_cuda_ok(cudaStreamSynchronize(self->stream), "setting up", error))
+        !cuda_ok(cudaStreamSynchronize(self->stream), "setting up", error))
         return NULL;
     return g_steal_pointer(&self);
 }
@@ -334,8 +317,8 @@ gboolean layer_engine_cell(LayerEngine *self, gint32 rows, const gint32 *lens, G
     cell->lens = g_memdup2(lens, (gsize)rows * sizeof *lens);
     AttnPool touched = self->arena; /* new entries of the cell before lie in it */
     touched.pages = cell->kv_sets * cell->pages;
-    LAYER_ATTN(attn_device_fill(&self->config.shape.attn, &touched, self->config.seed, self->stream,
-                                &attn_error));
+    TRY_ATTN(attn_device_fill(&self->config.shape.attn, &touched, self->config.seed, self->stream,
+                              &attn_error));
     cell->row = g_new0(StepRow, bucket);
     cell->page = g_new(guint32, cell->pages);
     deal_pages(self);

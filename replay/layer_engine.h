@@ -15,6 +15,7 @@
 #include "kernels/layer_device.h"
 #include "replay/cublas.h"
 #include "replay/cuda_table.h"
+#include "replay/cuda_try.h"
 #include "replay/layer.h"
 
 #define LAYER_THETA 500000.0 /* of the rotary positions; Llama 3's */
@@ -80,22 +81,6 @@ struct LayerEngine {
     AttnPlan plan; /* that the stages run */
     LayerParts parts[LAYER_BUCKETS];
 };
-
-#define LAYER_CUDA(call, what)                                                                     \
-    do {                                                                                           \
-        if (!layer_cuda_ok((call), (what), error))                                                 \
-            return FALSE;                                                                          \
-    } while (0)
-#define LAYER_ATTN(call)                                                                           \
-    do {                                                                                           \
-        AttnCudaError attn_error = {""};                                                           \
-        if ((call) != ATTN_OK) {                                                                   \
-            g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "GPU: %s", attn_error.text);            \
-            return FALSE;                                                                          \
-        }                                                                                          \
-    } while (0)
-gboolean layer_cuda_ok(cudaError_t e, const char *what, GError **error);
-double layer_now_us(void);
 
 /* Weights of a layer's product, and the layer's pages. */
 gconstpointer layer_weights(const LayerEngine *self, LayerGemm gemm, gint layer);

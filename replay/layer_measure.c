@@ -2,17 +2,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/stats.h"
 #include "kernels/attn_device.h"
 #include "replay/layer_engine.h"
 
 enum { WARM = 2, WALL_STEPS = 16 };
-
-static double median(double *values, gint n)
-{
-    sort_doubles(values, (gsize)n);
-    return quantile_linear(values, (gsize)n, 0.5);
-}
 
 /* --- a captured graph --- */
 
@@ -65,7 +60,7 @@ static gboolean capture_into(LayerEngine *self, guint groups, Captured *to, GErr
         to->kernels = count_kernels(graph);
     }
     cudaGraphDestroy(graph);
-    return layer_cuda_ok(e, "graph", error);
+    return cuda_ok(e, "graph", error);
 }
 
 /* Between two events, the host ahead. */
@@ -73,12 +68,12 @@ static gboolean time_once(LayerEngine *self, cudaGraphExec_t exec, double *ret_u
 {
     const gint64 launching = 100000 + 20000 * (gint64)self->config.layers; /* ns, with room */
     float ms;
-    LAYER_ATTN(attn_device_spin(launching, self->stream, &attn_error));
-    LAYER_CUDA(cudaEventRecord(self->begin, self->stream), "event");
-    LAYER_CUDA(cudaGraphLaunch(exec, self->stream), "graph");
-    LAYER_CUDA(cudaEventRecord(self->end, self->stream), "event");
-    LAYER_CUDA(cudaStreamSynchronize(self->stream), "step");
-    LAYER_CUDA(cudaEventElapsedTime(&ms, self->begin, self->end), "event");
+    TRY_ATTN(attn_device_spin(launching, self->stream, &attn_error));
+    TRY_CUDA(cudaEventRecord(self->begin, self->stream), "event");
+    TRY_CUDA(cudaGraphLaunch(exec, self->stream), "graph");
+    TRY_CUDA(cudaEventRecord(self->end, self->stream), "event");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "step");
+    TRY_CUDA(cudaEventElapsedTime(&ms, self->begin, self->end), "event");
     *ret_us = 1e3 * (double)ms;
     return TRUE;
 }
@@ -90,7 +85,7 @@ static gboolean time_graph(LayerEngine *self, cudaGraphExec_t exec, gint repeats
     for (gint i = 0; i < repeats + WARM; i++)
         if (!time_once(self, exec, &us[i], error))
             return FALSE;
-    *ret_us = median(us + WARM, repeats);
+    *ret_us = median_of(us + WARM, repeats);
     return TRUE;
 }
 
@@ -143,8 +138,7 @@ static gboolean mark_change(gpointer data, LayerStage stage, gint layer, GError 
         return TRUE;
     g_assert(m->n + 1 < m->engine->marks);
     m->group[m->n] = group;
-    return layer_cuda_ok(cudaEventRecord(m->engine->mark[m->n++], m->engine->stream), "event",
-                         error);
+    return cuda_ok(cudaEventRecord(m->engine->mark[m->n++], m->engine->stream), "event", error);
 }
 
 /* Launched one by one behind a spinning kernel, an event wherever the kind of work changes. */
@@ -153,15 +147,15 @@ static gboolean measure_direct(LayerEngine *self, LayerTimes *ret, GError **erro
     g_autofree guint *group = g_new0(guint, self->marks);
     Marks m = {.engine = self, .group = group};
     const gint64 launches = 14 * (gint64)self->config.layers;
-    LAYER_ATTN(attn_device_spin(MIN(50000 + 6000 * launches, 20000000), self->stream, &attn_error));
+    TRY_ATTN(attn_device_spin(MIN(50000 + 6000 * launches, 20000000), self->stream, &attn_error));
     if (!layer_run_step(self, GROUP_ALL, mark_change, &m, error))
         return FALSE;
-    LAYER_CUDA(cudaEventRecord(self->mark[m.n], self->stream), "event");
-    LAYER_CUDA(cudaStreamSynchronize(self->stream), "step");
+    TRY_CUDA(cudaEventRecord(self->mark[m.n], self->stream), "event");
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "step");
     ret->direct_attention_us = ret->direct_gemm_us = ret->direct_other_us = 0;
     for (guint i = 0; i < m.n; i++) {
         float ms;
-        LAYER_CUDA(cudaEventElapsedTime(&ms, self->mark[i], self->mark[i + 1]), "event");
+        TRY_CUDA(cudaEventElapsedTime(&ms, self->mark[i], self->mark[i + 1]), "event");
         *(group[i] == GROUP_GEMM        ? &ret->direct_gemm_us
           : group[i] == GROUP_ATTENTION ? &ret->direct_attention_us
                                         : &ret->direct_other_us) += 1e3 * (double)ms;
@@ -198,10 +192,10 @@ static gboolean wall_step(LayerEngine *self, const AttnPlanConfig *config, AttnP
                           Captured *graph, HostTimes *t, gint i, GError **error)
 {
     gint64 bytes = 0;
-    const double from = layer_now_us();
+    const double from = clock_us();
     if (!layer_cell_grow(self, error))
         return FALSE;
-    const double tabled = layer_now_us();
+    const double tabled = clock_us();
     if (!layer_plan(self, config, next, error))
         return FALSE;
     const gboolean same = same_launches(&self->plan, next);
@@ -211,14 +205,14 @@ static gboolean wall_step(LayerEngine *self, const AttnPlanConfig *config, AttnP
     if (!layer_make_room(self, self->plan.n_tasks, self->plan.counts.partial_slots, error) ||
         !layer_upload(self, &bytes, error))
         return FALSE;
-    const double planned = layer_now_us();
+    const double planned = clock_us();
     if (!same && !capture_into(self, GROUP_ALL, graph, error))
         return FALSE;
-    const double ready = layer_now_us();
-    LAYER_CUDA(cudaGraphLaunch(graph->exec, self->stream), "graph");
-    const double launched = layer_now_us();
-    LAYER_CUDA(cudaStreamSynchronize(self->stream), "step");
-    const double end = layer_now_us();
+    const double ready = clock_us();
+    TRY_CUDA(cudaGraphLaunch(graph->exec, self->stream), "graph");
+    const double launched = clock_us();
+    TRY_CUDA(cudaStreamSynchronize(self->stream), "step");
+    const double end = clock_us();
     if (i < 0)
         return TRUE;
     t->wall[i] = end - from - (ready - planned);
@@ -248,10 +242,10 @@ static gboolean measure_wall(LayerEngine *self, const AttnPlanConfig *config, Ca
     ret->steps = steps;
     ret->updates = t.updates;
     ret->update_us = t.updates > 0 ? t.update / t.updates : 0;
-    ret->wall_us = median(t.wall, steps);
-    ret->table_us = median(t.table, steps);
-    ret->plan_us = median(t.plan, steps);
-    ret->launch_us = median(t.launch, steps);
+    ret->wall_us = median_of(t.wall, steps);
+    ret->table_us = median_of(t.table, steps);
+    ret->plan_us = median_of(t.plan, steps);
+    ret->launch_us = median_of(t.launch, steps);
     ret->upload_bytes = t.bytes;
     return TRUE;
 }

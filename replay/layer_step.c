@@ -28,9 +28,9 @@ static gboolean linear(LayerEngine *self, LayerGemm gemm, gint layer, gconstpoin
 
 static gboolean norm(LayerEngine *self, gconstpointer delta, GError **error)
 {
-    LAYER_ATTN(layer_device_norm(self->config.shape.attn.dtype, self->normed, self->residual, delta,
-                                 self->cell.bucket, self->config.shape.hidden, self->stream,
-                                 &attn_error));
+    TRY_ATTN(layer_device_norm(self->config.shape.attn.dtype, self->normed, self->residual, delta,
+                               self->cell.bucket, self->config.shape.hidden, self->stream,
+                               &attn_error));
     return TRUE;
 }
 
@@ -40,20 +40,20 @@ static gboolean elementwise(LayerEngine *self, LayerStage stage, gint layer, GEr
     const gint32 rows = self->cell.bucket;
     const AttnDtype dtype = s->attn.dtype;
     if (stage == STAGE_EMBED) {
-        LAYER_ATTN(layer_device_embed(dtype, self->residual, self->weights[LAYER_HEAD], self->best,
-                                      rows, s->hidden, s->vocabulary, self->stream, &attn_error));
+        TRY_ATTN(layer_device_embed(dtype, self->residual, self->weights[LAYER_HEAD], self->best,
+                                    rows, s->hidden, s->vocabulary, self->stream, &attn_error));
     } else if (stage == STAGE_ROPE) {
         const AttnPool pool = layer_pool(self, layer);
-        LAYER_ATTN(layer_device_rope(&s->attn, &pool, &self->batch, self->qkv, self->q,
-                                     self->angles, self->stream, &attn_error));
+        TRY_ATTN(layer_device_rope(&s->attn, &pool, &self->batch, self->qkv, self->q, self->angles,
+                                   self->stream, &attn_error));
     } else if (stage == STAGE_SILU) {
-        LAYER_ATTN(layer_device_silu(dtype, self->activated, self->gate_up, rows, s->feed_forward,
-                                     self->stream, &attn_error));
+        TRY_ATTN(layer_device_silu(dtype, self->activated, self->gate_up, rows, s->feed_forward,
+                                   self->stream, &attn_error));
     } else {
         g_assert(stage == STAGE_SAMPLE);
-        LAYER_ATTN(layer_device_sample(dtype, self->best, self->logits, rows, s->vocabulary,
-                                       !self->config.greedy, self->config.seed, self->batch.lens,
-                                       self->stream, &attn_error));
+        TRY_ATTN(layer_device_sample(dtype, self->best, self->logits, rows, s->vocabulary,
+                                     !self->config.greedy, self->config.seed, self->batch.lens,
+                                     self->stream, &attn_error));
     }
     return TRUE;
 }
@@ -78,7 +78,7 @@ gboolean layer_run_stage(LayerEngine *self, LayerStage stage, gint layer, GError
         return linear(self, LAYER_HEAD, 0, self->normed, self->logits, error);
     case STAGE_ATTENTION: {
         const AttnPool pool = layer_pool(self, layer);
-        LAYER_ATTN(
+        TRY_ATTN(
             attn_cuda_run(self->attn, &pool, &self->batch, &self->plan, self->stream, &attn_error));
         return TRUE;
     }
@@ -129,16 +129,16 @@ gboolean layer_plan(LayerEngine *self, const AttnPlanConfig *config, AttnPlan *p
 
 gboolean layer_upload(LayerEngine *self, gint64 *ret_bytes, GError **error)
 {
-    LAYER_ATTN(attn_cuda_upload(self->attn, &self->plan, self->stream, ret_bytes, &attn_error));
+    TRY_ATTN(attn_cuda_upload(self->attn, &self->plan, self->stream, ret_bytes, &attn_error));
     return TRUE;
 }
 
 gboolean layer_capture(LayerEngine *self, guint groups, cudaGraph_t *ret, GError **error)
 {
-    LAYER_CUDA(cudaStreamBeginCapture(self->stream, cudaStreamCaptureModeThreadLocal), "capture");
+    TRY_CUDA(cudaStreamBeginCapture(self->stream, cudaStreamCaptureModeThreadLocal), "capture");
     const gboolean queued = layer_run_step(self, groups, NULL, NULL, error);
     const cudaError_t e = cudaStreamEndCapture(self->stream, ret);
     if (!queued)
         cudaGetLastError();
-    return queued && layer_cuda_ok(e, "capture", error);
+    return queued && cuda_ok(e, "capture", error);
 }

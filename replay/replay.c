@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "replay/calibration.h"
 #include "replay/peer_counts.h"
@@ -105,11 +106,11 @@ static gboolean count_lane(Replay *self, guint i, GError **error)
 static guint choose(Replay *self, gboolean timed)
 {
     ReplayResult *r = self->result;
-    const double from = timed ? replay_now_us() : 0;
+    const double from = timed ? clock_us() : 0;
     const guint chosen =
         self->policy->ops->choose(self->policy, &self->features, self->candidate, self->n);
     if (timed) {
-        r->policy_us += replay_now_us() - from;
+        r->policy_us += clock_us() - from;
         r->policy_timed++;
     }
     const AttnCounts *counts = &self->candidate[chosen].counts;
@@ -232,7 +233,7 @@ static gboolean replay_loop(Replay *self, Progress *progress, GError **error)
 ReplayResult *replay_run(const ReplayConfig *config, StepsReader *steps, OutFile *csv,
                          Progress *progress, GError **error)
 {
-    const double from = replay_now_us();
+    const double from = clock_us();
     g_auto(Replay) self = {
         .config = config,
         .steps = steps,
@@ -255,6 +256,6 @@ ReplayResult *replay_run(const ReplayConfig *config, StepsReader *steps, OutFile
         g_propagate_error(error, g_steal_pointer(&local));
         return NULL;
     }
-    self.result->wall_seconds = 1e-6 * (replay_now_us() - from);
+    self.result->wall_seconds = 1e-6 * (clock_us() - from);
     return g_steal_pointer(&self.result);
 }

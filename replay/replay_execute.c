@@ -1,28 +1,15 @@
 /* Executing a step: rounds in which every route runs once, and what they add up to. */
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "replay/calibration.h"
 #include "replay/replay_private.h"
 
-double replay_now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 gboolean replay_no_memory(GError **error)
 {
     g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "planning: %s", attn_strerror(ATTN_NO_MEMORY));
     return FALSE;
-}
-
-static double median_of(double *values, gint n)
-{
-    sort_doubles(values, (gsize)n);
-    return quantile_linear(values, (gsize)n, 0.5);
 }
 
 /* The host's part of planning, timed; peers plan for themselves. */
@@ -36,14 +23,14 @@ static gboolean build_plan(Replay *self, Lane *lane, double *ret_us, GError **er
         lane->plan.counts = self->candidate[lane - self->lane].counts;
         return TRUE;
     }
-    const double from = replay_now_us();
+    const double from = clock_us();
     if (lane->own_workers) /* already known from counting; its cost belongs to planning */
         self->ops->fit_plan(self->backend, &lane->route, &lane->plan_config,
                             (gint32)self->features.rows, self->features.lens);
     const AttnStatus status =
         attn_plan_build(&lane->plan, &lane->plan_config, &self->backend_config.shape,
                         (int32_t)self->features.rows, self->features.lens);
-    *ret_us = replay_now_us() - from;
+    *ret_us = clock_us() - from;
     return status == ATTN_OK || replay_no_memory(error);
 }
 

@@ -47,7 +47,6 @@ typedef struct Replay {
     gboolean warm;
 } Replay;
 
-double replay_now_us(void);
 /* Shape, backend, routes, policy and range. */
 gboolean replay_open(Replay *self, GError **error);
 /* Executes the step in hand by these lanes, or takes what an interrupted run measured. */

@@ -4,20 +4,16 @@
 
 #include "base/error.h"
 #include "kernels/attn_device.h"
+#include "replay/cuda_try.h"
 
-static gboolean cuda_ok(cudaError_t e, const char *what, GError **error)
+static gboolean table_ok(cudaError_t e, const char *what, GError **error)
 {
-    if (e == cudaSuccess)
-        return TRUE;
-    cudaGetLastError();
-    g_set_error(error, KV_ERROR, KV_ERROR_MACHINE, "block tables: %s: %s", what,
-                cudaGetErrorString(e));
-    return FALSE;
+    return cuda_ok_at(e, "block tables", what, error);
 }
 
 static gboolean get(void **ret, gsize bytes, GError **error)
 {
-    return cuda_ok(cudaMalloc(ret, bytes), "device memory", error);
+    return table_ok(cudaMalloc(ret, bytes), "device memory", error);
 }
 
 static void put(void *memory)
@@ -27,7 +23,7 @@ static void put(void *memory)
 
 static gboolean get_pinned(void **ret, gsize bytes, GError **error)
 {
-    return cuda_ok(cudaMallocHost(ret, bytes), "pinned memory", error);
+    return table_ok(cudaMallocHost(ret, bytes), "pinned memory", error);
 }
 
 static void put_pinned(void *memory)
@@ -37,7 +33,8 @@ static void put_pinned(void *memory)
 
 static gboolean copy(void *to, const void *from, gsize bytes, void *stream, GError **error)
 {
-    return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copy", error);
+    return table_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copy",
+                    error);
 }
 
 static gboolean scatter(gint32 *table, const gint32 *where, const gint32 *what, gint32 n,
@@ -52,7 +49,7 @@ static gboolean scatter(gint32 *table, const gint32 *where, const gint32 *what, 
 
 static gboolean wait(void *stream, GError **error)
 {
-    return cuda_ok(cudaStreamSynchronize(stream), "waiting", error);
+    return table_ok(cudaStreamSynchronize(stream), "waiting", error);
 }
 
 const TableMemory table_memory_cuda = {

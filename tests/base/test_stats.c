@@ -14,7 +14,9 @@ static void test_linear_rule(void)
 {
     static const double three[] = {10, 20, 30}, one[] = {7};
     static const gint64 five[] = {1, 2, 4, 8, 16};
+    double even[] = {9, 1, 5, 3}; /* any order */
     const double eps = 1e-12;
+    g_assert_cmpfloat(median_of(even, 4), ==, 4);
     g_assert_cmpfloat(quantile_linear(three, 3, 0.5), ==, 20);
     g_assert_cmpfloat_with_epsilon(quantile_linear(three, 3, 0.9), 28, eps); /* 20 + 0.8 x 10 */
     g_assert_cmpfloat_with_epsilon(quantile_linear(three, 3, 0.99), 29.8, eps);

@@ -94,19 +94,20 @@ __device__ __forceinline__ uint32_t arrive(uint32_t *counter)
 }
 
 /* Merges the slots of a cut (row, head) if this CTA was the last to arrive, and puts the counter
- * back. Tiles and their ring are done with: it is scratch now. */
+ * back. Tiles and their ring are done with: it is scratch now. `word` of sm.scan tells all threads;
+ * each of a CTA's cuts has its own, for a slow warp may still be reading the one before. */
 template <typename T, int D>
 __device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, const Cut &cut,
-                                       uint32_t before)
+                                       uint32_t before, int word)
 {
     if (threadIdx.x == 0) {
         const bool last = before == (uint32_t)cut.n_slots - 1;
         if (last)
             a.counters[cut.counter] = 0;
-        sm.scan[0] = last;
+        sm.scan[word] = last;
     }
     __syncthreads();
-    if (!sm.scan[0])
+    if (!sm.scan[word])
         return;
     const int floats = slot_floats(a.group, D);
     const SlotList list = {a.slots + (int64_t)cut.first_slot * floats, floats, a.tasks ? 1 : 2,
@@ -114,7 +115,7 @@ __device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, cons
     T *out = static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D;
     merge_slots<T, D>(list, cut.n_slots, a.group, out, sm.scratch,
                       (blockDim.x >> 5) * a.stages * Geometry<D>::STAGE);
-    __syncthreads(); /* scan[0] and the scratch may be used again */
+    __syncthreads(); /* the scratch may be used again */
 }
 
 /* Works through the warp's tiles of `piece`. */
@@ -253,7 +254,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
 #pragma unroll 1
     for (int k = 0; k < 2; ++k) {
         if (p.cut.n_slots > 0)
-            settle<T, D>(a, sm, p.cut, before);
+            settle<T, D>(a, sm, p.cut, before, k);
         p.cut = early, before = early_before;
     }
 }

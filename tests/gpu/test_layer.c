@@ -120,11 +120,11 @@ static gboolean check_pieces(LayerEngine *engine, const Case *c, GError **error)
 static gboolean read_logits(LayerEngine *engine, guint16 *to, uint64_t *best, GError **error)
 {
     const gsize rows = (gsize)engine->cell.bucket;
-    LAYER_CUDA(cudaStreamSynchronize(engine->stream), "step");
-    LAYER_CUDA(cudaMemcpy(to, engine->logits, 2 * rows * (gsize)engine->config.shape.vocabulary,
-                          cudaMemcpyDeviceToHost),
-               "logits");
-    LAYER_CUDA(cudaMemcpy(best, engine->best, 8 * rows, cudaMemcpyDeviceToHost), "tokens");
+    TRY_CUDA(cudaStreamSynchronize(engine->stream), "step");
+    TRY_CUDA(cudaMemcpy(to, engine->logits, 2 * rows * (gsize)engine->config.shape.vocabulary,
+                        cudaMemcpyDeviceToHost),
+             "logits");
+    TRY_CUDA(cudaMemcpy(best, engine->best, 8 * rows, cudaMemcpyDeviceToHost), "tokens");
     return TRUE;
 }
 
@@ -142,8 +142,8 @@ static gboolean prepare(LayerEngine *engine, const Case *c, const char *name, GE
         !layer_make_room(engine, engine->plan.n_tasks, engine->plan.counts.partial_slots, error) ||
         !layer_upload(engine, NULL, error))
         return FALSE;
-    LAYER_CUDA(cudaMemsetAsync(engine->best, 0, 8 * (gsize)engine->cell.bucket, engine->stream),
-               "tokens");
+    TRY_CUDA(cudaMemsetAsync(engine->best, 0, 8 * (gsize)engine->cell.bucket, engine->stream),
+             "tokens");
     return TRUE;
 }
 
@@ -153,10 +153,10 @@ static gboolean replay_graph(LayerEngine *engine, GError **error)
     cudaGraphExec_t exec = NULL;
     if (!layer_capture(engine, GROUP_ALL, &graph, error))
         return FALSE;
-    LAYER_CUDA(cudaGraphInstantiate(&exec, graph, 0), "graph");
+    TRY_CUDA(cudaGraphInstantiate(&exec, graph, 0), "graph");
     cudaGraphDestroy(graph);
-    LAYER_CUDA(cudaGraphLaunch(exec, engine->stream), "graph");
-    LAYER_CUDA(cudaStreamSynchronize(engine->stream), "graph");
+    TRY_CUDA(cudaGraphLaunch(exec, engine->stream), "graph");
+    TRY_CUDA(cudaStreamSynchronize(engine->stream), "graph");
     cudaGraphExecDestroy(exec);
     return TRUE;
 }

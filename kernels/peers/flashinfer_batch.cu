@@ -5,7 +5,7 @@
  * plan is one copy of several MB whatever the batch is.
  *
  * Page offsets are 32-bit products inside: a pool of 2^32 elements a tensor or more is refused
- * here.
+ * here. So is a shape whose states do not fit the work space that the public class allocates.
  */
 #include "kernels/peers/peer_frame.cuh"
 
@@ -22,8 +22,18 @@ namespace
 using namespace kvpeers;
 namespace fi = flashinfer;
 
-constexpr size_t INT_BYTES = 8u << 20;     /* what its Python wrapper takes */
-constexpr size_t FLOAT_BYTES = 384u << 20; /* likewise */
+/* What the package's class allocates, without a parameter for more: BatchAttention.__init__ in
+ * flashinfer/attention/_core.py. */
+constexpr size_t INT_BYTES = 8u << 20;
+constexpr size_t FLOAT_BYTES = 384u << 20;
+
+/* What its planner asks of the second, whatever the batch: 4 x CTAs x (128 + 16) rows of partial
+ * outputs in fp16 and of sums in fp32, for every KV head (TwoStageHolisticPlan in scheduler.cuh).
+ */
+int64_t state_bytes(const AttnShape &s, int64_t sms)
+{
+    return 4 * (2 * sms) * (128 + 16) * (int64_t)s.kv_heads * (2 * s.head_dim + 4);
+}
 
 /* Field names are those that the kernel's template reads. */
 struct Params {
@@ -69,6 +79,13 @@ struct BatchPeer {
 
     explicit BatchPeer(const PeerConfig &c) : config(c)
     {
+        const int64_t states = state_bytes(c.shape, sm_count(c.device));
+        if (states > (int64_t)FLOAT_BYTES)
+            throw Fault(ATTN_UNSUPPORTED_SHAPE,
+                        "its planner wants " + std::to_string(states >> 20) +
+                            " MiB for the states of " + std::to_string(c.shape.kv_heads) +
+                            " KV heads; its class BatchAttention allocates " +
+                            std::to_string(FLOAT_BYTES >> 20) + " MiB and takes no other size");
         tables.create(c, false);
         ints.allocate(INT_BYTES);
         floats.allocate(FLOAT_BYTES);

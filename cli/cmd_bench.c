@@ -178,6 +178,8 @@ gboolean cmd_bench(const Invocation *inv, int argc, char **argv, GError **error)
     if (result == NULL) {
         if (out != NULL)
             out_file_keep(out); /* cells measured so far */
+        if (table != NULL)
+            out_file_keep(table);
         return FALSE;
     }
     if ((out != NULL && !out_file_commit(out, error)) ||

@@ -1,7 +1,11 @@
+# shellcheck shell=bash disable=SC2034
 # Sourced by the scripts of this folder; needs bash with -euo pipefail.
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
 me=$(basename "$0")
+bundle=0 build=$root/build # the folder that has kvreplay
+if [ -x "$here/bin/kvreplay" ]; then bundle=1 build=$here; fi # we are in a folder made by tools/bundle
 
 say() { printf '%s: %s\n' "$me" "$*"; }
 die() {

@@ -446,7 +446,7 @@ static void lab_open(Lab *lab, double gib, const char *csv)
         snprintf(lab->driver, sizeof lab->driver, "%d.%d", driver / 1000, driver % 1000 / 10);
     strftime(lab->date, sizeof lab->date, "%Y-%m-%d", gmtime(&now));
     lab->all_sms = p.multiProcessorCount;
-    if (lab->sms)
+    if (lab->sms > 0)
         snprintf(lab->gpu, sizeof lab->gpu, "%s limited to %d SMs", p.name, lab->sms);
     const AttnShape s = {32, 8, 128, 16, ATTN_F16, ATTN_HND};
     lab->bytes = (int64_t)(gib * (1 << 30)) / 2;
@@ -467,6 +467,19 @@ static void lab_open(Lab *lab, double gib, const char *csv)
                 "gpu,driver,toolkit,commit,date,cell,route,rows,q_heads,kv_heads,head_dim,"
                 "page_size,dtype,layout,kv_bytes,floor_us,kernel_us,graph_us,plan_us,wall_us,"
                 "gb_per_s,launches,merge_state_bytes,max_abs_err,mean_abs_err,repeats\n");
+}
+
+/* 0 where --sms says nothing or limits the grid; else 77: there is nothing to limit. */
+static int check_sms(const Lab *lab)
+{
+    struct cudaDeviceProp p;
+    CUDA(cudaGetDeviceProperties(&p, 0));
+    if (lab->sms > 0 && lab->sms < p.multiProcessorCount)
+        printf("grid limited to %d of %d SMs; the floor is the whole card's\n", lab->sms,
+               p.multiProcessorCount);
+    else if (lab->sms != 0)
+        printf("%s has %d SMs: no fewer were asked for\n", p.name, p.multiProcessorCount);
+    return lab->sms == 0 || (lab->sms > 0 && lab->sms < p.multiProcessorCount) ? 0 : 77;
 }
 
 int lab_time(int argc, char **argv)
@@ -504,6 +517,9 @@ int lab_time(int argc, char **argv)
             lab_fail(__FILE__, __LINE__, a);
         i++;
     }
+    const int skipped = check_sms(&lab);
+    if (skipped != 0)
+        return skipped;
     lab_open(&lab, gib, csv);
     if (skew != NULL && (lab.skew = fopen(skew, "w")) == NULL)
         lab_fail(__FILE__, __LINE__, skew);

@@ -1,10 +1,12 @@
 """The scripts under tools/ with odd words, odd folders and no GPU: one line that says so, the right exit status, nothing lost."""
+import csv
 import os
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 TOOLS, KVREPLAY = os.path.join(os.path.abspath(sys.argv[1]), "tools"), os.path.abspath(sys.argv[2])
 CASES = []
@@ -36,6 +38,33 @@ def script(path, text):
     with open(path, "w") as f:
         f.write("#!/bin/sh\n" + text)
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
+# A lab: says its first word, and writes its tables. Instead of "true" it may do something before.
+LAB = """true
+echo "lab $1"
+while [ $# -gt 0 ]; do case $1 in --csv | --skew) echo "$1" >"$2"; esac; shift; done
+"""
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name)) as f:
+        return f.read()
+
+
+def parts(out):
+    return {r["part"]: r["outcome"] for r in csv.DictReader(open(os.path.join(out, "parts.csv")))}
+
+
+def running(words):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                if f.read().replace(b"\0", b" ").strip() == words.encode():
+                    return True
+        except OSError:
+            pass
+    return False
 
 
 def without_smi():
@@ -71,15 +100,118 @@ def measure_gpu_without_a_gpu(folder):
 
 @case
 def measure_gpu_writes_whole_files(folder):
-    build, path = stand_in(folder, 'echo "lab $1"\n')
+    build, path = stand_in(folder, LAB)
     out = os.path.join(folder, "out of it")
     status, _, err = tool("measure-gpu", "--build", build, "--out", out, "--only", "correct,stress,speed", path=path)
     assert status == 0, err
-    assert sorted(os.listdir(out)) == ["correct.txt", "machine.txt", "speed.txt", "stress.txt"], os.listdir(out)
-    assert open(os.path.join(out, "stress.txt")).read() == "lab stress\n"
+    assert sorted(os.listdir(out)) == ["correct.txt", "machine.txt", "parts.csv", "skew.csv", "speed.csv", "speed.txt", "stress.txt"], os.listdir(out)
+    assert read(out, "stress.txt") == "lab stress\n"
     build, path = stand_in(folder, 'echo half; exit 3\n')
-    status, _, err = tool("measure-gpu", "--build", build, "--out", out, "--only", "stress", path=path)
-    assert status != 0 and open(os.path.join(out, "stress.txt")).read() == "lab stress\n", (status, err)
+    status, text, err = tool("measure-gpu", "--build", build, "--out", out, "--only", "stress", path=path)
+    assert status == 1 and read(out, "stress.txt") == "lab stress\n" and read(out, "stress.txt.part") == "half\n", (status, err)
+    assert "not whole: stress\n" in text and "stress       failed (3)" in text and "stress.txt.part" in text, text
+
+
+@case
+def measure_gpu_stops_what_hangs(folder):
+    build, path = stand_in(folder, LAB.replace("true", 'case $1 in stress) echo half; sleep 99; esac'))
+    out = os.path.join(folder, "out")
+    words = ("measure-gpu", "--build", build, "--out", out, "--only", "correct,speed,stress,sms", "--limit", "1")
+    status, text, err = tool(*words, path=path)
+    assert status == 1 and "stress       stopped" in text and "not whole: stress\n" in text, (status, text, err)
+    assert parts(out) == {"correct": "done", "speed": "done", "sms": "done", "stress": "stopped"}, parts(out)
+    assert not running("sleep 99"), "what was stopped still runs"
+    # Again: what is done is not done again; what was stopped is.
+    script(os.path.join(build, "tests", "gpu", "attn-lab"), LAB.replace("true", 'case $1 in time) exit 9; esac'))
+    status, text, err = tool(*words, "--resume", path=path)
+    assert status == 0 and "speed        earlier" in text, (status, text, err)
+    assert parts(out) == {"correct": "done", "speed": "done", "sms": "done", "stress": "done"}, parts(out)
+    assert not [f for f in os.listdir(out) if f.endswith(".part") or f.startswith(".")], os.listdir(out)
+
+
+@case
+def measure_gpu_keeps_to_its_time(folder):
+    build, path = stand_in(folder, LAB.replace("true", "sleep 99"))
+    out = os.path.join(folder, "out")
+    status, text, _ = tool("measure-gpu", "--build", build, "--out", out, "--only", "correct,speed", "--limit", "60", "--within", "2", path=path)
+    assert status == 1 and parts(out) == {"correct": "stopped", "speed": "not begun"}, (status, text)
+
+
+@case
+def measure_gpu_interrupted(folder):
+    build, path = stand_in(folder, LAB.replace("true", "echo half; sleep 98"))
+    out = os.path.join(folder, "out")
+    p = subprocess.Popen([os.path.join(TOOLS, "measure-gpu"), "--build", build, "--out", out, "--only", "correct,stress"],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PATH=path))
+    for _ in range(200):
+        if running("sleep 98"):
+            break
+        time.sleep(0.05)
+    p.terminate()
+    err = p.communicate(timeout=30)[1]
+    assert p.returncode == 130 and "interrupted" in err, (p.returncode, err)
+    assert not running("sleep 98") and os.path.exists(os.path.join(out, "correct.txt.part"))
+
+
+@case
+def measure_gpu_leaves_out(folder):
+    """No profiler, no sanitizer, no GPU with more SMs: said, and no failure."""
+    build, path = stand_in(folder, LAB.replace("true", 'case "$*" in *--sms*) echo "GPU has 28 SMs"; exit 77; esac'))
+    out = os.path.join(folder, "out")
+    for tool_there in ("ncu", "compute-sanitizer"):
+        if shutil.which(tool_there, path=path) or os.path.exists("/usr/local/cuda/bin/" + tool_there):
+            return
+    status, text, err = tool("measure-gpu", "--build", build, "--out", out, "--only", "profile,sms,sanitizer,plots", path=path)
+    assert status == 0 and set(parts(out).values()) == {"left out"}, (status, text, err)
+    for line in ("no ncu here", "GPU has 28 SMs", "no compute-sanitizer here", "no replay.csv"):
+        assert line in text, text
+    assert sorted(os.listdir(out)) == ["machine.txt", "parts.csv"], os.listdir(out)
+
+
+def fake_ncu(folder, says):
+    """Writes `says` (a file) where ncu would write its output, and runs the program."""
+    path = os.path.join(folder, "ncu")
+    script(path, 'while [ $# -gt 0 ]; do case $1 in --log-file) log=$2; shift;; */kvreplay) break;; esac; shift; done\n'
+                 'cp "%s" "$log"\nexec "$@"\n' % says)
+    return path
+
+
+@case
+def measure_ncu(folder):
+    sample = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ncu-raw.csv")  # made up, in ncu's format
+    words = (KVREPLAY, folder, "--backend", "cpu", "--pairs", "len=64+rows=2=persistent,workqueue")
+    status, text, err = tool("measure-ncu", *words, "--ncu", fake_ncu(folder, sample))
+    assert status == 0, (status, text, err)
+    rows = list(csv.DictReader(open(os.path.join(folder, "profile-ncu.csv"))))
+    assert [(r["cell"], r["route"], r["kernel"]) for r in rows] == [
+        ("64_B2", route, kernel) for route in ("persistent", "workqueue") for kernel in ("attn_stream", "attn_merge")], rows
+    first = rows[0]
+    assert first["commit"] and first["date"] and first["gpu"], first
+    assert first["gpu__time_duration.sum"] == "72448" and first["dram__bytes_read.sum"] == "268911104"  # the first launch, thousands
+    assert rows[1]["sm__warps_active.avg.pct_of_peak_sustained_active"] == ""  # n/a
+    assert "persistent attn_stream 72.4 268.9 3712" in " ".join(text.split()), text
+    assert "long_scoreboard 41 %, barrier 20 %, wait 10 %" in text, text
+    assert text == read(folder, "profile-ncu.txt")
+    with open(os.path.join(folder, "scaled.csv"), "w") as f:  # where ncu does not keep to base units
+        f.write(open(sample).read().replace('"ns"', '"usecond"').replace("72,448", "72.448"))
+    status, scaled, _ = tool("measure-ncu", "--read", os.path.join(folder, "scaled.csv"))
+    assert status == 0 and " 72.4 " in scaled, scaled
+
+
+@case
+def measure_ncu_refused(folder):
+    words = ("measure-ncu", KVREPLAY, folder, "--backend", "cpu", "--pairs", "len=64+rows=2=persistent")
+    status, text, err = tool(*words, "--ncu", os.path.join(folder, "none"))
+    assert (status, err) == (77, "") and "no ncu here" in text, (status, text, err)
+    log = os.path.join(folder, "log")
+    for says, needle, expected in (("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n", "may not read this GPU's counters", 77),
+                                   ("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n", "does not work on this machine", 77),
+                                   ("==WARNING== No kernels were profiled.\n", "No kernels were profiled", 1)):
+        with open(log, "w") as f:
+            f.write(says)
+        status, text, err = tool(*words, "--ncu", fake_ncu(folder, log))
+        assert status == expected and needle in text and text.count("\n") == 1, (status, text, err)
+        assert not os.path.exists(os.path.join(folder, "profile-ncu.csv"))
 
 
 @case
@@ -100,6 +232,22 @@ def measure_policy(folder):
     open(os.path.join(folder, "mine.csv"), "w").close()
     refused(1, "holds something else", "measure-policy", "--build", os.path.dirname(KVREPLAY), "--out", folder)
     assert os.listdir(folder) == ["mine.csv"]
+    out = os.path.join(folder, "out")
+    refused(1, "no GPU here", "measure-policy", "--build", os.path.dirname(KVREPLAY), "--out", out, path=without_smi())
+
+
+@case
+def measure_policy_from_a_bundle(folder):
+    """Parts that are quick on a CPU; a part without what it needs fails, and says what."""
+    into, out = os.path.join(folder, "packed here"), os.path.join(folder, "out")
+    status, _, err = tool("bundle", "--build", os.path.dirname(KVREPLAY), into)
+    assert status == 0, err
+    done = subprocess.run([os.path.join(into, "measure-policy"), "--backend", "cpu", "--quick", "--out", out, "--only", "peers,logs,judge"],
+                          capture_output=True, text=True, cwd="/", check=False)
+    assert done.returncode == 1 and "not whole: logs judge\n" in done.stdout, (done.stdout, done.stderr)
+    assert "nothing to fit a policy to" in done.stderr and "no cal-replay.csv" in done.stderr, done.stderr
+    assert parts(out) == {"peers": "done", "logs": "failed (1)", "judge": "failed (1)"}, parts(out)
+    assert sorted(os.listdir(out)) == ["parts.csv", "rep-peers.csv.gz", "rep-peers.json"], os.listdir(out)
 
 
 @case

@@ -192,6 +192,9 @@ def measure_ncu(folder):
     assert "persistent attn_stream 72.4 268.9 3712" in " ".join(text.split()), text
     assert "long_scoreboard 41 %, barrier 20 %, wait 10 %" in text, text
     assert text == read(folder, "profile-ncu.txt")
+    status, text, err = tool("measure-ncu", KVREPLAY, folder, "--backend", "cpu", "--pairs", "len=64+rows=2=persistent;len=64+rows=1=flashinfer",
+                             "--ncu", fake_ncu(folder, os.devnull))  # two that give nothing
+    assert status == 1 and "flashinfer: a GPU kernel" in text and "2 of the pairs gave nothing" in err, (status, text, err)
     with open(os.path.join(folder, "scaled.csv"), "w") as f:  # where ncu does not keep to base units
         f.write(open(sample).read().replace('"ns"', '"usecond"').replace("72,448", "72.448"))
     status, scaled, _ = tool("measure-ncu", "--read", os.path.join(folder, "scaled.csv"))
@@ -292,6 +295,18 @@ def measure_devices(folder):
         open(path, "w").close()
     refused(1, "log.csv", "measure-devices", KVREPLAY, log, folder, "--backend", "cpu")
     assert all(map(os.path.exists, mine))
+
+
+@case
+def measure_devices_stopped(folder):
+    log = os.path.join(os.path.dirname(TOOLS), "tests", "data", "azure-2023-conv.csv.gz")
+    p = subprocess.Popen([os.path.join(TOOLS, "measure-devices"), KVREPLAY, log, folder, "--backend", "cpu", "--execute", "500"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert "backend cpu" in p.stdout.readline()
+    p.terminate()
+    p.communicate(timeout=30)
+    assert p.returncode == 143, p.returncode
+    assert sorted(os.listdir(folder)) == ["several-gpus.csv.part", "several-gpus.txt.part"], os.listdir(folder)
 
 
 print("1..%d" % len(CASES))

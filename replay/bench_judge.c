@@ -48,9 +48,7 @@ static double expect(const DeviceProfile *profile, const AttnShape *shape, gint 
     const LearnedRoute *learned = device_profile_learned(profile, setting);
     if (learned == NULL)
         return (double)INFINITY;
-    double terms[MODEL_TERMS];
-    model_terms(terms, profile, shape, workers, counts);
-    const double us = model_learned(learned, terms);
+    const double us = model_learned(learned, profile, shape, workers, counts);
     *ret_wall = us + model_host(learned, counts);
     return us;
 }

@@ -160,9 +160,7 @@ static double predict(const DeviceProfile *profile, const CalibrationTable *tabl
     const LearnedRoute *learned = device_profile_learned(profile, name);
     if (learned == NULL)
         return (double)INFINITY;
-    double terms[MODEL_TERMS];
-    model_terms(terms, profile, &r->shape, r->workers, &r->counts);
-    return model_learned(learned, terms);
+    return model_learned(learned, profile, &r->shape, r->workers, &r->counts);
 }
 
 typedef struct Group { /* the samples of one step */

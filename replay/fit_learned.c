@@ -1,30 +1,39 @@
-/* The learned model: by route least squares on relative errors; then what decides is weighed up.
+/* The learned model: by route least squares of a linear estimate, and what they leave, as points.
  *
- * Least squares make the times right on average, but a policy is judged by its choices, and a
- * choice goes wrong where two routes are close and both a little off. So the fit is repeated: after
- * each round the samples of a step that was decided wrongly, of the route taken and of the best
- * one, gain weight by the regret, up to three times that of any other sample: without that limit
- * the fit follows the noise of a few steps and decides others worse. Kept is the round that decided
- * best. The form of the model, and that its coefficients are >= 0, stay.
+ * Samples are weighed by how well their times are known. The same plan timed under several routes'
+ * names (`buckets`, `masked` and `workqueue` over equal rows) comes out alike within a quarter of a
+ * per cent on long steps, and within a quarter of a microsecond on short ones; by relative errors
+ * alone, launches of 7 us would bend what is said of steps of milliseconds, where routes are told
+ * apart by one per cent. And by best time of the step / its time: a policy is hurt by errors about
+ * routes that are near the best one, not about those far off.
+ *
+ * What is left of each sample becomes a point (replay/near.h). Points close to each other are made
+ * one; the less noise a time has, the more it counts.
  */
 #include <math.h>
-#include <string.h>
 
 #include "replay/fit_private.h"
 #include "replay/model.h"
 
-enum { ROUNDS = 30 };
-static const double most_weight = 3;
+#define NOISE_PART 0.0025
+#define NOISE_US 0.25
+#define SURE 0.01           /* noise with which a point counts half */
+#define CLOSE 0.25          /* distance at which points become one */
+enum { MOST_POINTS = 320 }; /* of a route: a decision looks at those within reach */
 
 typedef struct Fit {
     const CalibrationTable *table;
     const double *best;
     const guint8 *own;
-    double floor;             /* of `stream` */
-    double *weight;           /* [rows] of the table */
-    double (*x)[MODEL_TERMS]; /* [routes] */
+    double floor; /* of `stream` */
     DeviceProfile *profile;
 } Fit;
+
+/* Relative. */
+static double noise_of(double us)
+{
+    return hypot(NOISE_PART, NOISE_US / us);
+}
 
 static double fit_route(const Fit *fit, guint route, double ret[MODEL_TERMS])
 {
@@ -37,7 +46,7 @@ static double fit_route(const Fit *fit, guint route, double ret[MODEL_TERMS])
         double terms[NNLS_MAX];
         model_terms(terms, fit->profile, &r->shape, r->workers, &r->counts);
         fit_add_sample(&nnls, terms, MODEL_TERMS, r, fit->best[r->group],
-                       fit->floor * terms[MODEL_STREAM], fit->weight[i]);
+                       fit->floor * terms[MODEL_STREAM], NOISE_PART / noise_of(r->kernel_us));
     }
     const double left = nnls_solve(&nnls, ret);
     ret[MODEL_STREAM] += fit->floor;
@@ -45,92 +54,16 @@ static double fit_route(const Fit *fit, guint route, double ret[MODEL_TERMS])
     return left;
 }
 
-static double fit_own(const Fit *fit)
-{
-    double left = 0;
-    for (guint i = 0; i < fit->table->routes->len; i++)
-        left += fit->own[i] ? fit_route(fit, i, fit->x[i]) : 0;
-    return left;
-}
-
-static double expected(const Fit *fit, const CalibrationRow *r)
-{
-    double terms[MODEL_TERMS], us = 0;
-    model_terms(terms, fit->profile, &r->shape, r->workers, &r->counts);
-    for (guint t = 0; t < MODEL_TERMS; t++)
-        us += fit->x[r->route][t] * terms[t];
-    return us;
-}
-
-static void weigh_up(const Fit *fit, guint row, double regret)
-{
-    fit->weight[row] = MIN(most_weight, fit->weight[row] * (1 + 3 * regret));
-}
-
-/* Decides one step, rows [from, end) of the table, among the own routes, and weighs it up if that
- * was wrong. Its regret, and in *ret_error how far off the time of the route taken was. */
-static double decide(const Fit *fit, guint from, guint end, double *ret_error)
-{
-    guint taken = from, right = from;
-    double least = (double)INFINITY, best = (double)INFINITY;
-    for (guint i = from; i < end; i++) {
-        const CalibrationRow *r = fit_row(fit->table, i);
-        const double us = fit->own[r->route] ? expected(fit, r) : (double)INFINITY;
-        if (us < least) {
-            least = us;
-            taken = i;
-        }
-        if (fit->own[r->route] && r->kernel_us < best) {
-            best = r->kernel_us;
-            right = i;
-        }
-    }
-    *ret_error = 0;
-    if (isinf(best))
-        return 0;
-    *ret_error = fabs(least / fit_row(fit->table, taken)->kernel_us - 1);
-    const double regret = fit_row(fit->table, taken)->kernel_us / best - 1;
-    if (regret > 0.005) {
-        weigh_up(fit, taken, regret);
-        weigh_up(fit, right, regret);
-    }
-    return regret;
-}
-
-/* Mean regret, a tenth of the worst, and a tenth of the mean error of the times (a clock uses them
- * too). Weighs up what was decided wrongly. */
-static double decide_all(const Fit *fit)
-{
-    const guint n = fit->table->rows->len;
-    double sum = 0, worst = 0, errors = 0, error;
-    guint steps = 0;
-    for (guint from = 0, end; from < n; from = end, steps++) {
-        end = from + 1;
-        while (end < n && fit_row(fit->table, end)->group == fit_row(fit->table, from)->group)
-            end++;
-        const double regret = decide(fit, from, end, &error);
-        sum += regret;
-        errors += error;
-        worst = MAX(worst, regret);
-    }
-    return (sum + 0.1 * errors) / MAX(steps, 1) + 0.1 * worst;
-}
-
-static void even_weights(Fit *fit)
-{
-    for (guint i = 0; i < fit->table->rows->len; i++)
-        fit->weight[i] = 1;
-}
-
-/* The rate r of one worker that least squares choose. */
-static void search_knee(Fit *fit)
+/* The rate r of one worker that least squares over the own routes choose. */
+static void search_knee(const Fit *fit)
 {
     DeviceProfile *p = fit->profile;
-    double least = (double)INFINITY, chosen = p->worker_bandwidth;
-    even_weights(fit);
-    for (int k = 0; k <= 60; k++) { /* half to eight times an even share of the bandwidth */
-        p->worker_bandwidth = p->bandwidth / p->workers * 0.5 * pow(16, k / 60.0);
-        const double left = fit_own(fit);
+    double least = (double)INFINITY, chosen = p->worker_bandwidth, x[MODEL_TERMS];
+    for (int k = 0; k <= 75; k++) { /* half to sixteen times an even share of the bandwidth */
+        double left = 0;
+        p->worker_bandwidth = p->bandwidth / p->workers * 0.5 * pow(32, k / 75.0);
+        for (guint i = 0; i < fit->table->routes->len; i++)
+            left += fit->own[i] ? fit_route(fit, i, x) : 0;
         if (left < least) {
             least = left;
             chosen = p->worker_bandwidth;
@@ -139,23 +72,79 @@ static void search_knee(Fit *fit)
     p->worker_bandwidth = chosen;
 }
 
-/* The coefficients of the round that decides best. */
-static void search_decisions(Fit *fit)
+/* --- points --- */
+
+/* What the linear estimate leaves of a route's samples, sorted. */
+static Near *samples_left(const Fit *fit, guint route, const LearnedRoute *linear)
 {
-    const gsize size = sizeof(double[MODEL_TERMS]) * fit->table->routes->len;
-    double(*best)[MODEL_TERMS] = g_malloc0(size + sizeof(double[MODEL_TERMS]));
-    double least = (double)INFINITY;
-    even_weights(fit);
-    for (int round = 0; round < ROUNDS; round++) {
-        fit_own(fit);
-        const double score = decide_all(fit);
-        if (score < least) {
-            least = score;
-            memcpy(best, fit->x, size);
+    Near *ret = near_new();
+    for (guint i = 0; i < fit->table->rows->len; i++) {
+        const CalibrationRow *r = fit_row(fit->table, i);
+        if (r->route != route)
+            continue;
+        const double noise = noise_of(r->kernel_us) / SURE;
+        const double us = model_learned(linear, fit->profile, &r->shape, r->workers, &r->counts);
+        NearPoint point = near_at(&r->shape, &r->counts);
+        point.off_per_mille =
+            (gint64)CLAMP(round(1000 * (r->kernel_us / MAX(us, 1e-9) - 1)), -999, 1e6);
+        point.weight_percent = (gint64)round(100 / (1 + noise * noise));
+        if (near_point_ok(&point))
+            near_add(ret, &point);
+    }
+    near_settle(ret);
+    return ret;
+}
+
+static guint closest(const Near *to, const NearPoint *point, double within)
+{
+    guint ret = near_points(to);
+    double least = within * within;
+    for (guint i = 0; i < near_points(to); i++) {
+        const double d2 = near_distance2(near_point(to, i), point);
+        if (d2 < least) {
+            least = d2;
+            ret = i;
         }
     }
-    g_free(fit->x);
-    fit->x = best;
+    return ret;
+}
+
+/* Points closer than `within` to an earlier one are added to it: their mean, their weights' sum. */
+static Near *merge_points(const Near *from, double within)
+{
+    Near *ret = near_new();
+    g_autofree double *off = g_new0(double, near_points(from) + 1);
+    g_autofree double *weights = g_new0(double, near_points(from) + 1);
+    for (guint i = 0; i < near_points(from); i++) {
+        const NearPoint *p = near_point(from, i);
+        const guint at = closest(ret, p, within);
+        const double weight = (double)p->weight_percent;
+        weights[at] += weight;
+        off[at] += weight * (double)p->off_per_mille;
+        if (at == near_points(ret)) {
+            near_add(ret, p);
+            continue;
+        }
+        NearPoint *into = near_point(ret, at);
+        into->weight_percent = (gint64)MIN(weights[at], 1e6);
+        if (weights[at] > 0)
+            into->off_per_mille = (gint64)round(off[at] / weights[at]);
+    }
+    near_settle(ret);
+    return ret;
+}
+
+static Near *fit_near(const Fit *fit, guint route, const LearnedRoute *linear)
+{
+    Near *all = samples_left(fit, route, linear), *ret = NULL;
+    for (double within = CLOSE;; within *= 1.25) {
+        near_free(ret);
+        ret = merge_points(all, within);
+        if (near_points(ret) <= MOST_POINTS)
+            break;
+    }
+    near_free(all);
+    return ret;
 }
 
 /* Wall time beyond the kernels', by route, on relative errors of the wall time; 0 where it was not
@@ -178,40 +167,40 @@ static void fit_host(const CalibrationTable *table, guint route, double ret[2])
         nnls_solve(&nnls, ret);
 }
 
+static LearnedRoute learn_route(const Fit *fit, guint route)
+{
+    double x[MODEL_TERMS], host[2];
+    fit_route(fit, route, x);
+    fit_host(fit->table, route, host);
+    LearnedRoute ret = {
+        .route = g_strdup(fit->table->routes->pdata[route]),
+        .fixed_us = x[MODEL_FIXED],
+        .launch_us = x[MODEL_LAUNCH],
+        .stream = x[MODEL_STREAM],
+        .tail = x[MODEL_TAIL],
+        .merge = x[MODEL_MERGE],
+        .wave_us = x[MODEL_WAVE],
+        .excess = x[MODEL_EXCESS],
+        .host_us = host[0],
+        .host_task_us = host[1],
+    };
+    ret.near = fit_near(fit, route, &ret);
+    return ret;
+}
+
 void fit_learned(const CalibrationTable *table, const double *best, const guint8 *own, double most,
                  DeviceProfile *profile)
 {
-    Fit fit = {.table = table,
-               .best = best,
-               .own = own,
-               .floor = most > 0 ? profile->bandwidth / most : 0,
-               .weight = g_new(double, table->rows->len + 1),
-               .x = g_malloc0(sizeof(double[MODEL_TERMS]) * (table->routes->len + 1)),
-               .profile = profile};
+    const Fit fit = {.table = table,
+                     .best = best,
+                     .own = own,
+                     .floor = most > 0 ? profile->bandwidth / most : 0,
+                     .profile = profile};
+    profile->read_rate = MAX(most, 0);
     search_knee(&fit);
-    search_decisions(&fit);
-    even_weights(&fit);
     profile->has_learned = TRUE;
     for (guint i = 0; i < table->routes->len; i++) {
-        double host[2];
-        const double *x = fit.x[i];
-        if (!own[i])
-            fit_route(&fit, i, fit.x[i]);
-        fit_host(table, i, host);
-        const LearnedRoute route = {
-            .route = g_strdup(table->routes->pdata[i]),
-            .fixed_us = x[MODEL_FIXED],
-            .launch_us = x[MODEL_LAUNCH],
-            .stream = x[MODEL_STREAM],
-            .tail = x[MODEL_TAIL],
-            .merge = x[MODEL_MERGE],
-            .wave_us = x[MODEL_WAVE],
-            .excess = x[MODEL_EXCESS],
-            .host_us = host[0],
-            .host_task_us = host[1],
-        };
+        const LearnedRoute route = learn_route(&fit, i);
         g_array_append_val(profile->learned, route);
     }
-    g_free(fit.weight);
-    g_free(fit.x);
 }

@@ -36,11 +36,24 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShap
         excess(stream, longest, (double)c->kv_bytes_touched, c, p->worker_bandwidth);
 }
 
-double model_learned(const LearnedRoute *r, const double terms[MODEL_TERMS])
+double model_linear(const LearnedRoute *r, const double terms[MODEL_TERMS])
 {
     return r->fixed_us + r->launch_us * terms[MODEL_LAUNCH] + r->stream * terms[MODEL_STREAM] +
            r->tail * terms[MODEL_TAIL] + r->merge * terms[MODEL_MERGE] +
            r->wave_us * terms[MODEL_WAVE] + r->excess * terms[MODEL_EXCESS];
+}
+
+double model_learned(const LearnedRoute *r, const DeviceProfile *p, const AttnShape *shape,
+                     gint workers, const AttnCounts *c)
+{
+    double terms[MODEL_TERMS];
+    model_terms(terms, p, shape, workers, c);
+    double us = model_linear(r, terms);
+    if (r->near != NULL) {
+        const NearPoint at = near_at(shape, c);
+        us *= near_ratio(r->near, &at);
+    }
+    return p->read_rate > 0 ? MAX(us, (double)c->kv_bytes_touched / p->read_rate) : us;
 }
 
 double model_host(const LearnedRoute *r, const AttnCounts *c)

@@ -127,14 +127,14 @@ static guint learned_choose(Policy *base, const StepFeatures *step, const Candid
                             guint n)
 {
     Model *self = (Model *)base;
-    double cost[64], terms[MODEL_TERMS];
+    double cost[64];
     n = MIN(n, G_N_ELEMENTS(cost));
     for (guint i = 0; i < n; i++) {
         cost[i] = (double)INFINITY;
         if (self->learned[i] == NULL)
             continue;
-        model_terms(terms, self->profile, &step->shape, step->workers, &candidates[i].counts);
-        cost[i] = model_learned(self->learned[i], terms);
+        cost[i] = model_learned(self->learned[i], self->profile, &step->shape, step->workers,
+                                &candidates[i].counts);
         if (self->objective == WALL)
             cost[i] += model_host(self->learned[i], &candidates[i].counts);
     }

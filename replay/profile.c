@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json_read.h"
 #include "base/outfile.h"
+#include "replay/near_json.h"
 
 #define PROFILE_MOST 1e12 /* of any figure: far beyond a device, far from overflow */
 
@@ -32,8 +33,10 @@ void device_profile_free(DeviceProfile *self)
     g_free(self->device);
     for (guint i = 0; i < self->terms->len; i++)
         g_free(g_array_index(self->terms, RouteTerm, i).route);
-    for (guint i = 0; i < self->learned->len; i++)
+    for (guint i = 0; i < self->learned->len; i++) {
         g_free(g_array_index(self->learned, LearnedRoute, i).route);
+        near_free(g_array_index(self->learned, LearnedRoute, i).near);
+    }
     g_array_unref(self->terms);
     g_array_unref(self->learned);
     g_clear_pointer(&self->measured, json_node_unref);
@@ -123,10 +126,24 @@ static void read_cost(Reader *r, JsonObject *cost, DeviceProfile *self)
     }
 }
 
+static Near *read_near(Reader *r, JsonObject *route)
+{
+    JsonObject *near = object_member(r, route, "near", FALSE);
+    const char *wrong = "";
+    if (near == NULL)
+        return NULL;
+    Near *ret = near_from_json(near, &wrong);
+    if (ret == NULL)
+        fail(r, wrong, "an array of whole numbers, one a point of \"near\", within its range");
+    return ret;
+}
+
 static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
 {
     self->has_learned = TRUE;
     self->worker_bandwidth = 1e3 * number(r, learned, "worker_gbps", 1e-6, "a rate above 0, GB/s");
+    if (json_object_has_member(learned, "read_gbps"))
+        self->read_rate = 1e3 * number(r, learned, "read_gbps", 1e-3, "a rate above 0, GB/s");
     JsonObject *all = object_member(r, learned, "routes", TRUE);
     if (all == NULL)
         return;
@@ -147,6 +164,7 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
             json_object_has_member(o, "host_us") ? number(r, o, "host_us", 0, want) : 0,
             json_object_has_member(o, "host_task_us") ? number(r, o, "host_task_us", 0, want) : 0,
             json_object_has_member(o, "excess") ? number(r, o, "excess", 0, want) : 0,
+            read_near(r, o),
         };
         g_array_append_val(self->learned, route);
     }
@@ -196,6 +214,8 @@ static void write_learned(const DeviceProfile *self, JsonBuilder *b)
     json_builder_set_member_name(b, "learned");
     json_builder_begin_object(b);
     add_number(b, "worker_gbps", self->worker_bandwidth / 1e3);
+    if (self->read_rate > 0)
+        add_number(b, "read_gbps", self->read_rate / 1e3);
     json_builder_set_member_name(b, "routes");
     json_builder_begin_object(b);
     for (guint i = 0; i < self->learned->len; i++) {
@@ -211,10 +231,35 @@ static void write_learned(const DeviceProfile *self, JsonBuilder *b)
         add_number(b, "wave_us", r->wave_us);
         add_number(b, "host_us", r->host_us);
         add_number(b, "host_task_us", r->host_task_us);
+        if (r->near != NULL) {
+            json_builder_set_member_name(b, "near");
+            near_to_json(r->near, b);
+        }
         json_builder_end_object(b);
     }
     json_builder_end_object(b);
     json_builder_end_object(b);
+}
+
+/* An array in one line, as it is read by people; strings are left alone. */
+static char *join_arrays(const char *json)
+{
+    GString *out = g_string_new(NULL);
+    gboolean text = FALSE;
+    guint depth = 0;
+    for (const char *c = json; *c != '\0'; c++) {
+        if (text && *c == '\\' && c[1] != '\0') {
+            g_string_append_c(out, *c++);
+        } else if (*c == '"') {
+            text = !text;
+        } else if (!text && (*c == '[' || *c == ']')) {
+            depth += *c == '[' ? 1 : -1;
+        } else if (!text && depth > 0 && (*c == '\n' || *c == ' ')) {
+            continue;
+        }
+        g_string_append_c(out, *c);
+    }
+    return g_string_free(out, FALSE);
 }
 
 gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error)
@@ -248,7 +293,7 @@ gboolean device_profile_write(const DeviceProfile *self, const char *path, GErro
     }
     json_builder_end_object(b);
     g_autoptr(JsonNode) root = json_builder_get_root(b);
-    g_autofree char *text = json_to_string(root, TRUE);
+    g_autofree char *pretty = json_to_string(root, TRUE), *text = join_arrays(pretty);
     g_autoptr(OutFile) out = out_file_new(path, error);
     if (out == NULL)
         return FALSE;

@@ -5,16 +5,20 @@
  *    "cost": {"bandwidth_gbps": 4545, "launch_us": 1.4, "cmin": 132, "routes": {"workqueue": 0.5}},
  *    "learned": {"worker_gbps": 100, "routes": {"workqueue": {"fixed_us": .., "launch_us": ..,
  *                "stream": .., "tail": .., "merge": .., "wave_us": .., "host_us": ..,
- *                "host_task_us": ..}}},
+ *                "host_task_us": .., "near": {"kv_bytes": [..], "tasks": [..], ..}}}},
  *    "measured": {...}}
- * GB = 10^9 bytes. `cost` and `learned` may each be absent; `measured` is for people: device,
- * driver, toolkit, commit, date and command, bandwidths, launch and plan costs. Thresholds come
- * from here: nothing in the code knows a card.
+ * GB = 10^9 bytes. `near` has a whole number a point in each of its arrays (replay/near.h);
+ * "read_gbps" of `learned`, which no reading can pass, and `near` may be absent. `cost` and
+ * `learned` may each be absent; `measured` is for people: device, driver, toolkit, commit, date and
+ * command, bandwidths, launch and plan costs. Thresholds come from here: nothing in the code knows
+ * a card.
  */
 #ifndef KV_REPLAY_PROFILE_H
 #define KV_REPLAY_PROFILE_H
 
 #include <json-glib/json-glib.h>
+
+#include "replay/near.h"
 
 /* One route's learned coefficients, all >= 0 (replay/model.h has the formula). */
 typedef struct LearnedRoute {
@@ -22,6 +26,7 @@ typedef struct LearnedRoute {
     double fixed_us, launch_us, stream, tail, merge, wave_us;
     double host_us, host_task_us; /* wall beyond the kernel: a step, and a task of it */
     double excess;
+    Near *near; /* NULL = none */
 } LearnedRoute;
 
 typedef struct RouteTerm {
@@ -39,6 +44,7 @@ typedef struct DeviceProfile {
     GArray *terms;    /* RouteTerm: added to the route's cost */
     gboolean has_learned;
     double worker_bandwidth; /* bytes a microsecond that one worker can read alone */
+    double read_rate;        /* bytes a microsecond that no reading can pass; 0 = not known */
     GArray *learned;         /* LearnedRoute */
     JsonNode *measured;      /* what was measured and on what: an object, kept as it is; NULL */
 } DeviceProfile;

@@ -53,7 +53,6 @@ static gboolean guess_at(const DeviceProfile *profile, const AttnShape *shape, c
         const LearnedRoute *learned = device_profile_learned(profile, name);
         AttnPlanConfig config;
         AttnCounts counts;
-        double terms[MODEL_TERMS];
         if (learned == NULL)
             continue;
         attn_plan_config_init(&config, (AttnRoute)route, profile->workers);
@@ -62,8 +61,7 @@ static gboolean guess_at(const DeviceProfile *profile, const AttnShape *shape, c
                         attn_strerror(ATTN_NO_MEMORY));
             return FALSE;
         }
-        model_terms(terms, profile, shape, profile->workers, &counts);
-        take(ret, name, model_learned(learned, terms));
+        take(ret, name, model_learned(learned, profile, shape, profile->workers, &counts));
     }
     if (ret->route != NULL)
         return TRUE;

@@ -147,7 +147,7 @@ static CalibrationTable *make_table(guint steps, double noise, guint64 seed)
             double terms[MODEL_TERMS];
             model_terms(terms, p, &shape, 132, &row.counts);
             row.kernel_us =
-                model_learned(&truth.route[i], terms) * (1 + noise * (2 * rng_uniform(&rng) - 1));
+                model_linear(&truth.route[i], terms) * (1 + noise * (2 * rng_uniform(&rng) - 1));
             g_array_append_val(table->rows, row);
         }
     }
@@ -203,12 +203,10 @@ static void predict_all(const DeviceProfile *p, gint32 rows, gint32 len, double 
         const Route route = {.label = (char *)attn_route_name(i)};
         Candidate candidate = {.route = &route};
         AttnPlanConfig config;
-        double terms[MODEL_TERMS];
         attn_plan_config_init(&config, i, 132);
         attn_plan_count(&candidate.counts, &config, &shape, rows, lens);
-        model_terms(terms, p, &shape, 132, &candidate.counts);
         const LearnedRoute *learned = device_profile_learned(p, route.label);
-        *ret_least = MIN(*ret_least, model_learned(learned, terms));
+        *ret_least = MIN(*ret_least, model_learned(learned, p, &shape, 132, &candidate.counts));
         *ret_least = MIN(*ret_least, model_cost(p, &shape, &candidate.counts));
         *ret_bytes = (double)candidate.counts.kv_bytes;
     }

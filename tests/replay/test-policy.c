@@ -170,7 +170,8 @@ static void test_profile(void)
                     .longest_tokens = 1000,
                     .merge_state_bytes = 4545000};
     model_terms(terms, q, &f.step.shape, 132, &c);
-    g_assert_cmpfloat(fabs(model_learned(r, terms) - (5 + 1010 + 2 * 2 + 0.25 * 2)), <, 1e-6);
+    g_assert_cmpfloat(model_learned(r, q, &f.step.shape, 132, &c), ==, model_linear(r, terms));
+    g_assert_cmpfloat(fabs(model_linear(r, terms) - (5 + 1010 + 2 * 2 + 0.25 * 2)), <, 1e-6);
     c.longest_tokens = 1 << 20;
     model_terms(terms, q, &f.step.shape, 132, &c);
     g_assert_cmpfloat(fabs(terms[MODEL_STREAM] - (1 << 20) * 512.0 / 100e3), <, 1e-6);

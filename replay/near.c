@@ -1,0 +1,220 @@
+#include "replay/near.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { BYTES, TASKS, LONGEST, GROUP, HEAD, AXES, MOVING = GROUP, LANES = 4 };
+/* Octaves that make a distance of 1. */
+static const float reach[AXES] = {3, 1, 1, 2, 1};
+static const float softness = 0.02F, alone = 1; /* of the measured, and of the linear estimate */
+
+typedef float Lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef gint32 Mask __attribute__((vector_size(LANES * sizeof(gint32))));
+typedef union Four { /* points side by side */
+    Lanes lanes;
+    float of[LANES];
+} Four;
+
+typedef struct Block {
+    Four at[MOVING], off, weight;
+} Block;
+
+typedef struct Part { /* the points of one group and head size, by bytes */
+    float group, head;
+    guint from, end; /* blocks */
+} Part;
+
+struct Near {
+    GArray *points; /* NearPoint, sorted once settled */
+    GArray *parts;  /* Part */
+    GArray *blocks; /* Block */
+};
+
+Near *near_new(void)
+{
+    Near *self = g_new0(Near, 1);
+    self->points = g_array_new(FALSE, FALSE, sizeof(NearPoint));
+    self->parts = g_array_new(FALSE, FALSE, sizeof(Part));
+    self->blocks = g_array_new(FALSE, TRUE, sizeof(Block));
+    return self;
+}
+
+void near_free(Near *self)
+{
+    if (self == NULL)
+        return;
+    g_array_unref(self->points);
+    g_array_unref(self->parts);
+    g_array_unref(self->blocks);
+    g_free(self);
+}
+
+guint near_points(const Near *self)
+{
+    return self != NULL ? self->points->len : 0;
+}
+
+NearPoint *near_point(const Near *self, guint i)
+{
+    return &g_array_index(self->points, NearPoint, i);
+}
+
+gboolean near_point_ok(const NearPoint *p)
+{
+    const gint64 most = (gint64)1 << 50;
+    const gint64 counts[] = {p->kv_bytes, p->tasks, p->longest_percent, p->group, p->head_dim};
+    for (guint i = 0; i < G_N_ELEMENTS(counts); i++)
+        if (counts[i] < 1 || counts[i] > most)
+            return FALSE;
+    return p->off_per_mille > -1000 && p->off_per_mille <= 1000000 && p->weight_percent >= 0 &&
+           p->weight_percent <= 1000000;
+}
+
+void near_add(Near *self, const NearPoint *point)
+{
+    g_array_append_val(self->points, *point);
+}
+
+/* log2, linear within an octave: exponent and fraction of an IEEE double, as one number. */
+static float octave(gint64 x)
+{
+    const double value = (double)MAX(x, 1);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (float)((double)bits * 0x1p-52 - 1023);
+}
+
+static void place(const NearPoint *p, float ret[AXES])
+{
+    const gint64 x[AXES] = {p->kv_bytes, p->tasks, p->longest_percent, p->group, p->head_dim};
+    for (int a = 0; a < AXES; a++)
+        ret[a] = octave(x[a]) / reach[a];
+}
+
+double near_distance2(const NearPoint *a, const NearPoint *b)
+{
+    float x[AXES], y[AXES], sum = 0;
+    place(a, x);
+    place(b, y);
+    for (int i = 0; i < AXES; i++)
+        sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return (double)sum;
+}
+
+/* By shape, then bytes; then by all else, so that the order of tables does not matter. */
+static gint compare(gconstpointer a, gconstpointer b)
+{
+    const NearPoint *p = a, *q = b;
+    const gint64 x[] = {p->group,           p->head_dim,      p->kv_bytes,      p->tasks,
+                        p->longest_percent, p->off_per_mille, p->weight_percent};
+    const gint64 y[] = {q->group,           q->head_dim,      q->kv_bytes,      q->tasks,
+                        q->longest_percent, q->off_per_mille, q->weight_percent};
+    for (guint i = 0; i < G_N_ELEMENTS(x); i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+/* Points [from, end), of one shape. */
+static void settle_part(Near *self, guint from, guint end)
+{
+    Part part = {.from = self->blocks->len};
+    for (guint i = from; i < end; i += LANES) {
+        Block block = {0};
+        for (guint k = 0; k < LANES; k++) {
+            const NearPoint *p = near_point(self, MIN(i + k, end - 1)); /* else of no weight */
+            float at[AXES];
+            place(p, at);
+            part.group = at[GROUP];
+            part.head = at[HEAD];
+            for (int a = 0; a < MOVING; a++)
+                block.at[a].of[k] = at[a];
+            block.off.of[k] = (float)p->off_per_mille / 1000;
+            block.weight.of[k] = i + k < end ? (float)p->weight_percent / 100 : 0;
+        }
+        g_array_append_val(self->blocks, block);
+    }
+    part.end = self->blocks->len;
+    g_array_append_val(self->parts, part);
+}
+
+void near_settle(Near *self)
+{
+    g_array_sort(self->points, compare);
+    g_array_set_size(self->parts, 0);
+    g_array_set_size(self->blocks, 0);
+    for (guint from = 0, end; from < self->points->len; from = end) {
+        const NearPoint *p = near_point(self, from);
+        for (end = from + 1; end < self->points->len; end++)
+            if (near_point(self, end)->group != p->group ||
+                near_point(self, end)->head_dim != p->head_dim)
+                break;
+        settle_part(self, from, end);
+    }
+}
+
+NearPoint near_at(const AttnShape *shape, const AttnCounts *c)
+{
+    const gint64 launches = MAX(c->launches - c->merge_launches, 1);
+    const gint64 tasks = MAX((c->grid_tasks + launches / 2) / launches, 1);
+    const double longest = 4.0 * shape->head_dim * (double)c->longest_tokens;
+    const double mean = (double)MAX(c->kv_bytes_touched, 1) / (double)MAX(c->grid_tasks, 1);
+    const double percent = 100 * longest / (mean * (double)launches);
+    return (NearPoint){
+        .kv_bytes = MAX(c->kv_bytes_touched, 1),
+        .tasks = tasks,
+        .longest_percent = (gint64)CLAMP(percent, 1, 1e12),
+        .group = MAX(attn_group(shape), 1),
+        .head_dim = shape->head_dim,
+    };
+}
+
+/* First block of a part that has a point of `least` bytes or more. */
+static guint first_block(const Block *block, const Part *part, float least)
+{
+    guint low = part->from, high = part->end;
+    while (low < high) {
+        const guint middle = (low + high) / 2;
+        if (block[middle].at[BYTES].of[LANES - 1] < least)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds a part's weights and weighed offsets to *sum and *off; `shape` is its shape's distance,
+ * squared. */
+static void add_part(const Block *block, const Part *part, const float x[MOVING], float shape,
+                     Lanes *sum, Lanes *off)
+{
+    for (guint i = first_block(block, part, x[BYTES] - 1); i < part->end; i++) {
+        const Block *b = &block[i];
+        if (b->at[BYTES].of[0] > x[BYTES] + 1)
+            return;
+        const Lanes bytes = b->at[BYTES].lanes - x[BYTES], tasks = b->at[TASKS].lanes - x[TASKS],
+                    longest = b->at[LONGEST].lanes - x[LONGEST];
+        const Lanes d2 = bytes * bytes + tasks * tasks + longest * longest + (shape + softness);
+        const Lanes near = 1 / d2 - 1 / (1 + softness);
+        const Lanes w = (Lanes)((Mask)near & (near > 0)) * b->weight.lanes;
+        *sum += w;
+        *off += w * b->off.lanes;
+    }
+}
+
+double near_ratio(const Near *self, const NearPoint *at)
+{
+    const Block *block = (const Block *)(const void *)self->blocks->data;
+    float x[AXES];
+    Four sum = {{0}}, off = {{0}};
+    place(at, x);
+    for (guint i = 0; i < self->parts->len; i++) {
+        const Part *part = &g_array_index(self->parts, Part, i);
+        const float group = part->group - x[GROUP], head = part->head - x[HEAD];
+        const float shape = group * group + head * head;
+        if (shape < 1)
+            add_part(block, part, x, shape, &sum.lanes, &off.lanes);
+    }
+    return 1 + (double)((off.of[0] + off.of[1] + off.of[2] + off.of[3]) /
+                        (sum.of[0] + sum.of[1] + sum.of[2] + sum.of[3] + alone));
+}

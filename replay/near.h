@@ -1,0 +1,50 @@
+/* What was measured near a batch: corrections to a route's linear estimate.
+ *
+ * The linear part of the learned model (replay/model.h) is right to some per cent: how a tail of
+ * tasks fills the processors, or from where on a planner cuts otherwise, is not linear. What is
+ * left of the calibration samples is therefore kept, as points, and an estimate is multiplied by
+ *   1 + sum(w off) / (sum(w) + 1),    w = weight x (1 / (d^2 + 0.02) - 1 / 1.02) where d < 1,
+ * d being the distance from the batch to the point: one is reached by three octaves of bytes, one
+ * of tasks, one of the longest task over the mean one, two of the group size or one of the head
+ * size (or fewer of several). Next to a point the measured time comes back, between points their
+ * mean, and beyond all of them the linear estimate alone: outside of what was measured the model
+ * extrapolates as before. A correction never leaves the range from the least to the largest of the
+ * points' own and 0.
+ *
+ * Octaves are linear in between (a power of two and what is over it), which is monotone and costs
+ * no logarithm. Points are sorted by bytes and only those within reach are looked at, four at a
+ * time: 200 points cost some 50 ns. Errors: none; near_point_ok() tells what can be a point.
+ */
+#ifndef KV_REPLAY_NEAR_H
+#define KV_REPLAY_NEAR_H
+
+#include <glib.h>
+
+#include "kernels/plan.h"
+
+typedef struct NearPoint {
+    gint64 kv_bytes;        /* read */
+    gint64 tasks;           /* of an attention launch */
+    gint64 longest_percent; /* longest task, per cent of the mean */
+    gint64 group, head_dim;
+    gint64 off_per_mille;  /* measured over the linear estimate, less 1000; 0 in a question */
+    gint64 weight_percent; /* how sure that is; 0 in a question */
+} NearPoint;
+
+typedef struct Near Near;
+Near *near_new(void);
+void near_free(Near *self); /* NULL is none */
+/* Points of the fit or a file, each ok; near_settle() after the last of them. */
+void near_add(Near *self, const NearPoint *point);
+void near_settle(Near *self);
+guint near_points(const Near *self);              /* NULL has 0 */
+NearPoint *near_point(const Near *self, guint i); /* not to be changed once settled */
+gboolean near_point_ok(const NearPoint *point);
+
+/* Where a batch's plan lies. */
+NearPoint near_at(const AttnShape *shape, const AttnCounts *counts);
+double near_distance2(const NearPoint *a, const NearPoint *b);
+/* What to multiply the linear estimate by. */
+double near_ratio(const Near *self, const NearPoint *at);
+
+#endif

@@ -168,10 +168,11 @@ def measure_gpu_leaves_out(folder):
     assert sorted(os.listdir(out)) == ["machine.txt", "parts.csv"], os.listdir(out)
 
 
-def fake_ncu(folder, says):
-    """Writes `says` (a file) where ncu would write its output, and runs the program."""
+def fake_ncu(folder, says, lacks="no such metric"):
+    """Writes `says` (a file) where ncu would write its output, and runs the program; or, asked for metric `lacks`, complains."""
     path = os.path.join(folder, "ncu")
-    script(path, 'while [ $# -gt 0 ]; do case $1 in --log-file) log=$2; shift;; */kvreplay) break;; esac; shift; done\n'
+    script(path, 'case "$*" in *"%s"*) echo "==ERROR== Failed to find metric regex:^%s\\.(sum|min)$"; exit 1;; esac\n' % (lacks, lacks) +
+                 'while [ $# -gt 0 ]; do case $1 in --log-file) log=$2; shift;; */kvreplay) break;; esac; shift; done\n'
                  'cp "%s" "$log"\nexec "$@"\n' % says)
     return path
 
@@ -188,6 +189,7 @@ def measure_ncu(folder):
     first = rows[0]
     assert first["commit"] and first["date"] and first["gpu"], first
     assert first["gpu__time_duration.sum"] == "72448" and first["dram__bytes_read.sum"] == "268911104"  # the first launch, thousands
+    assert (first["grid"], first["block"], rows[1]["grid"]) == ("132", "256", "64"), first
     assert rows[1]["sm__warps_active.avg.pct_of_peak_sustained_active"] == ""  # n/a
     assert "persistent attn_stream 72.4 268.9 3712" in " ".join(text.split()), text
     assert "long_scoreboard 41 %, barrier 20 %, wait 10 %" in text, text
@@ -195,6 +197,8 @@ def measure_ncu(folder):
     status, text, err = tool("measure-ncu", KVREPLAY, folder, "--backend", "cpu", "--pairs", "len=64+rows=2=persistent;len=64+rows=1=flashinfer",
                              "--ncu", fake_ncu(folder, os.devnull))  # two that give nothing
     assert status == 1 and "flashinfer: a GPU kernel" in text and "2 of the pairs gave nothing" in err, (status, text, err)
+    status, text, err = tool("measure-ncu", *words, "--ncu", fake_ncu(folder, sample, lacks="lts__t_sector_hit_rate"))
+    assert status == 0 and text.count("ncu has no lts__t_sector_hit_rate here") == 1, (status, text, err)
     with open(os.path.join(folder, "scaled.csv"), "w") as f:  # where ncu does not keep to base units
         f.write(open(sample).read().replace('"ns"', '"usecond"').replace("72,448", "72.448"))
     status, scaled, _ = tool("measure-ncu", "--read", os.path.join(folder, "scaled.csv"))

@@ -224,15 +224,34 @@ static const char *const full[] = {GRID, GRID ";heads=32:32", GRID ";heads=32:4"
                                    NULL};
 static const char *const published[] = {"len=8k,16k,32k,64k,128k;rows=1", "len=32k,bimodal;rows=4",
                                         "len=bimodal,uniform,zipf;rows=8", NULL};
-#define FEW "len=384,3k,12k,ragged:6k,spike:24k,zipf;rows=1,6,24,96"
+/* Other cells than those, what matters most first, so that a time limit leaves out the least: every
+ * shape coarsely, with rows that fill a card's processors well (15, 31) and badly; then the usual
+ * shape densely, short steps above all, which differ most; then more of the other shapes. None
+ * stands twice: with one row `ragged` and `spike` are equal lengths. */
+#define COARSE "len=384,3k,12k,ragged:6k,spike:24k;rows=1,3,6,15,31,60"
+#define DRAWN "len=bimodal,uniform,zipf;rows=3,6,15,31,60"
+#define LONG "len=40k,96k;rows=1,3,6,15,31"
+#define MORE "len=96,700,1300,5k,20k;rows=3,10,20,48,96"
 static const char *const calibration[] = {
-    "len=96,300,700,1300,2500,5k,ragged:300,ragged:700,ragged:1500,ragged:3k,ragged:6k,spike:700,"
-    "spike:1500,spike:6k;rows=1,3,5,7,10,14,20,28,48,96,192",
-    "len=10k,20k,48k,ragged:12k,ragged:24k,ragged:96k,spike:24k,spike:96k,bimodal,uniform,zipf;"
-    "rows=1,3,5,7,12,24,48",
-    FEW ";heads=32:32",
-    FEW ";heads=32:4",
-    FEW ";dim=64",
+    COARSE,
+    DRAWN,
+    LONG,
+    COARSE ";dim=64",
+    DRAWN ";dim=64",
+    LONG ";dim=64",
+    COARSE ";heads=32:4",
+    DRAWN ";heads=32:4",
+    LONG ";heads=32:4",
+    COARSE ";heads=32:32",
+    DRAWN ";heads=32:32",
+    LONG ";heads=32:32",
+    "len=96,300,700,1300,2500,5k;rows=1,3,5,7,10,14,20,28,48,96,192",
+    "len=ragged:300,ragged:700,ragged:1500,ragged:3k,spike:700,spike:1500,spike:6k;"
+    "rows=3,5,7,10,14,20,28,48,96,192",
+    "len=10k,20k,ragged:12k,ragged:24k,ragged:96k,spike:96k;rows=3,5,7,12,24,48",
+    MORE ";dim=64",
+    MORE ";heads=32:4",
+    MORE ";heads=32:32",
     NULL,
 };
 static const struct {

@@ -61,6 +61,30 @@ static void test_cells(void)
     bench_config_clear(&config);
 }
 
+/* Cells to fit to: none twice, none of those that are judged, and every judged shape among the
+ * first half, so that a run that ends early has seen it. */
+static void test_calibration_cells(void)
+{
+    BenchConfig judged, fitted;
+    bench_config_init(&judged);
+    bench_config_init(&fitted);
+    add(&judged, "full");
+    add(&fitted, "calibration");
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < judged.cells->len; i++)
+        g_hash_table_add(names, name_at(&judged, i));
+    for (guint i = 0; i < fitted.cells->len; i++)
+        g_assert_true(g_hash_table_add(names, name_at(&fitted, i)));
+    for (guint k = 0; k < judged.cells->len; k += 49) {
+        const AttnShape *shape = &g_array_index(judged.cells, BenchCell, k).shape;
+        guint i = 0;
+        while (memcmp(&g_array_index(fitted.cells, BenchCell, i).shape, shape, sizeof *shape) != 0)
+            g_assert_cmpuint(++i, <, fitted.cells->len / 2);
+    }
+    bench_config_clear(&judged);
+    bench_config_clear(&fitted);
+}
+
 static void test_bad_cells(void)
 {
     static const char *const bad[][2] = {
@@ -292,6 +316,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/bench/cells", test_cells);
+    g_test_add_func("/bench/calibration-cells", test_calibration_cells);
     g_test_add_func("/bench/bad-cells", test_bad_cells);
     g_test_add_func("/bench/lens", test_lens);
     g_test_add_func("/bench/run", test_run);

@@ -96,6 +96,8 @@ def measure_gpu_without_a_gpu(folder):
     build, _ = stand_in(folder, "true\n")
     refused(1, "no nvidia-smi here", "measure-gpu", "--build", build, "--out", os.path.join(folder, "o"), path=without_smi())
     assert not os.path.exists(os.path.join(folder, "o"))
+    build, path = stand_in(folder, "exit 77\n")
+    refused(1, "CUDA finds no GPU, though nvidia-smi does", "measure-gpu", "--build", build, "--out", os.path.join(folder, "o"), path=path)
 
 
 @case
@@ -131,7 +133,7 @@ def measure_gpu_stops_what_hangs(folder):
 
 @case
 def measure_gpu_keeps_to_its_time(folder):
-    build, path = stand_in(folder, LAB.replace("true", "sleep 99"))
+    build, path = stand_in(folder, LAB.replace("true", "[ $# = 0 ] || sleep 99"))
     out = os.path.join(folder, "out")
     status, text, _ = tool("measure-gpu", "--build", build, "--out", out, "--only", "correct,speed", "--limit", "60", "--within", "2", path=path)
     assert status == 1 and parts(out) == {"correct": "stopped", "speed": "not begun"}, (status, text)
@@ -139,7 +141,7 @@ def measure_gpu_keeps_to_its_time(folder):
 
 @case
 def measure_gpu_interrupted(folder):
-    build, path = stand_in(folder, LAB.replace("true", "echo half; sleep 98"))
+    build, path = stand_in(folder, LAB.replace("true", "[ $# = 0 ] || { echo half; sleep 98; }"))
     out = os.path.join(folder, "out")
     p = subprocess.Popen([os.path.join(TOOLS, "measure-gpu"), "--build", build, "--out", out, "--only", "correct,stress"],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PATH=path))

@@ -75,6 +75,10 @@ static gboolean bench_judge(const Scenario *scenario, const char *path, const ch
     g_autoptr(GString) text = g_string_new(NULL);
     bench_judge_asked(judge, text);
     g_string_append_c(text, '\n');
+    if (given) {
+        bench_judge_noise(judge, text);
+        g_string_append_c(text, '\n');
+    }
     bench_judge_cells(judge, text);
     g_string_append_c(text, '\n');
     bench_judge_peers(judge, given ? JUDGE_LEARNED : JUDGE_BEST, text);

@@ -246,6 +246,7 @@ static const char *const calibration[] = {
     DRAWN ";heads=32:32",
     LONG ";heads=32:32",
     "len=96,300,700,1300,2500,5k;rows=1,3,5,7,10,14,20,28,48,96,192",
+    "len=48,180;rows=5,14,28,96",
     "len=ragged:300,ragged:700,ragged:1500,ragged:3k,spike:700,spike:1500,spike:6k;"
     "rows=3,5,7,10,14,20,28,48,96,192",
     "len=10k,20k,ragged:12k,ragged:24k,ragged:96k,spike:96k;rows=3,5,7,12,24,48",

@@ -60,17 +60,16 @@ static gboolean decide(const BenchJudge *self, JudgeCell *cell, const DeviceProf
     for (guint p = 0; p < JUDGE_PICKS; p++)
         ours[p] = all[p] = walls[p] = (double)INFINITY;
     for (gint i = 0; i < (gint)cell->lines->len; i++) {
-        const JudgeLine *line = &g_array_index(cell->lines, JudgeLine, i);
-        AttnCounts counts;
+        JudgeLine *line = &g_array_index(cell->lines, JudgeLine, i);
         if (line->kernel_us <= 0)
             continue;
-        if (!count(self, cell, line, lens, &counts, error))
+        if (!count(self, cell, line, lens, &line->counts, error))
             return FALSE;
         for (JudgePick p = JUDGE_COST; p < JUDGE_PICKS; p++) {
             double wall;
             const gboolean builtin = line->route.ops->kind == ROUTE_BUILTIN;
-            const double us =
-                expect(profile, &cell->cell.shape, self->workers, &line->route, &counts, p, &wall);
+            const double us = expect(profile, &cell->cell.shape, self->workers, &line->route,
+                                     &line->counts, p, &wall);
             if (builtin && us < ours[p]) {
                 ours[p] = us;
                 cell->pick[p] = i;

@@ -29,7 +29,8 @@ typedef struct JudgeLine { /* one route in one cell */
     PluginChoice choice;
     double kernel_us, wall_us; /* negative = not there */
     gint workers;
-    char *note; /* NULL = timed */
+    AttnCounts counts; /* of its plan, once decided */
+    char *note;        /* NULL = timed */
 } JudgeLine;
 
 typedef struct JudgeCell {
@@ -63,6 +64,9 @@ gboolean bench_judge_calibration(const BenchJudge *self, OutFile *table, GError 
 /* What was asked of the policies, a line each: geometric mean and least ratio, and what the floor
  * allows. Markdown. All shapes together, then shape by shape. */
 void bench_judge_asked(const BenchJudge *self, GString *out);
+/* Of a bench that was decided: how far apart the times of one plan are, and the cells below what
+ * was asked with peers as routes. Markdown. */
+void bench_judge_noise(const BenchJudge *self, GString *out);
 /* Each cell in a line; Markdown. */
 void bench_judge_cells(const BenchJudge *self, GString *out);
 /* Every peer in every cell: its kernel time, and by its plan paid each step, over the policy's. */

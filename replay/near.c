@@ -5,7 +5,7 @@
 
 enum { BYTES, TASKS, LONGEST, GROUP, HEAD, AXES, MOVING = GROUP, LANES = 4 };
 /* Octaves that make a distance of 1. */
-static const float reach[AXES] = {3, 1, 1, 2, 1};
+static const float reach[AXES] = {3, 1, 1, 3, 2};
 static const float softness = 0.02F, alone = 1; /* of the measured, and of the linear estimate */
 
 typedef float Lanes __attribute__((vector_size(LANES * sizeof(float))));

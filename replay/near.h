@@ -5,7 +5,7 @@
  * left of the calibration samples is therefore kept, as points, and an estimate is multiplied by
  *   1 + sum(w off) / (sum(w) + 1),    w = weight x (1 / (d^2 + 0.02) - 1 / 1.02) where d < 1,
  * d being the distance from the batch to the point: one is reached by three octaves of bytes, one
- * of tasks, one of the longest task over the mean one, two of the group size or one of the head
+ * of tasks, one of the longest task over the mean one, three of the group size or two of the head
  * size (or fewer of several). Next to a point the measured time comes back, between points their
  * mean, and beyond all of them the linear estimate alone: outside of what was measured the model
  * extrapolates as before. A correction never leaves the range from the least to the largest of the

@@ -39,8 +39,8 @@ static void test_near(void)
     const NearPoint far[] = {
         {here.kv_bytes << 3, 64, 120, 4, 128}, {here.kv_bytes >> 3, 64, 120, 4, 128},
         {here.kv_bytes, 32, 120, 4, 128},      {here.kv_bytes, 192, 120, 4, 128},
-        {here.kv_bytes, 64, 240, 4, 128},      {here.kv_bytes, 64, 120, 1, 128},
-        {here.kv_bytes, 64, 120, 16, 128},     {here.kv_bytes, 64, 120, 4, 64}};
+        {here.kv_bytes, 64, 240, 4, 128},      {here.kv_bytes, 64, 60, 4, 128},
+        {here.kv_bytes, 64, 120, 32, 128},     {here.kv_bytes, 64, 120, 4, 32}};
     for (guint i = 0; i < G_N_ELEMENTS(far); i++)
         g_assert_cmpfloat(near_ratio(near, &far[i]), ==, 1);
     near_free(near);

@@ -37,10 +37,10 @@ static void test_near(void)
         last = near_ratio(near, &at);
     }
     const NearPoint far[] = {
-        {here.kv_bytes << 3, 64, 120, 4, 128}, {here.kv_bytes >> 3, 64, 120, 4, 128},
-        {here.kv_bytes, 32, 120, 4, 128},      {here.kv_bytes, 192, 120, 4, 128},
-        {here.kv_bytes, 64, 240, 4, 128},      {here.kv_bytes, 64, 60, 4, 128},
-        {here.kv_bytes, 64, 120, 32, 128},     {here.kv_bytes, 64, 120, 4, 32}};
+        {here.kv_bytes * 9, 64, 120, 4, 128}, {here.kv_bytes / 9, 64, 120, 4, 128},
+        {here.kv_bytes, 31, 120, 4, 128},     {here.kv_bytes, 200, 120, 4, 128},
+        {here.kv_bytes, 64, 250, 4, 128},     {here.kv_bytes, 64, 58, 4, 128},
+        {here.kv_bytes, 64, 120, 64, 128},    {here.kv_bytes, 64, 120, 4, 16}};
     for (guint i = 0; i < G_N_ELEMENTS(far); i++)
         g_assert_cmpfloat(near_ratio(near, &far[i]), ==, 1);
     near_free(near);

@@ -63,6 +63,8 @@ gboolean bench_begin(Bench *self, gboolean first_set, GError **error);
 /* Plans and executes it; `what` as of BackendOps.execute. */
 gboolean bench_run_lane(Bench *self, BenchLane *lane, guint what, Execution *ret,
                         double *ret_host_us, GError **error);
+/* Which of n lanes runs as the k-th of a round. */
+guint bench_lane_at(guint round, guint k, guint n);
 void bench_line_note(BenchLane *lane, const char *why);
 void bench_line_clear(gpointer line);
 

@@ -85,6 +85,27 @@ static void test_calibration_cells(void)
     bench_config_clear(&fitted);
 }
 
+/* Each lane once a round; among six and more none that always comes right after the same one. */
+static void test_lane_order(void)
+{
+    for (guint n = 1; n <= 20; n++) {
+        guint64 after[20] = {0};
+        for (guint round = 0; round < 11; round++) {
+            guint64 seen = 0;
+            for (guint k = 0; k < n; k++) {
+                const guint at = bench_lane_at(round, k, n);
+                g_assert_cmpuint(at, <, n);
+                seen |= (guint64)1 << at;
+                if (k > 0)
+                    after[at] |= (guint64)1 << bench_lane_at(round, k - 1, n);
+            }
+            g_assert_cmpuint(seen, ==, ((guint64)1 << n) - 1);
+        }
+        for (guint i = 0; i < n && n >= 5; i++)
+            g_assert_cmpuint(after[i] & (after[i] - 1), !=, 0); /* two or more */
+    }
+}
+
 static void test_bad_cells(void)
 {
     static const char *const bad[][2] = {
@@ -317,6 +338,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/bench/cells", test_cells);
     g_test_add_func("/bench/calibration-cells", test_calibration_cells);
+    g_test_add_func("/bench/lane-order", test_lane_order);
     g_test_add_func("/bench/bad-cells", test_bad_cells);
     g_test_add_func("/bench/lens", test_lens);
     g_test_add_func("/bench/run", test_run);

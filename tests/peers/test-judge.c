@@ -151,6 +151,47 @@ static void test_calibration(void)
     g_unlink(path);
 }
 
+/* 64 x 8 K rows need no split at this d: masked and workqueue run one plan, 3 % apart; what is
+ * taken is 4 % off the peer. */
+static void test_noise(void)
+{
+    static const char even[] =
+        "Card,1,2,abc,2026-01-01,1,8K_B64,equal,masked,64,8192,32,8,128,16,fp16,HND,2147483648,467,"
+        "515,,530,,264,6,\n"
+        "Card,1,2,abc,2026-01-01,1,8K_B64,equal,workqueue,64,8192,32,8,128,16,fp16,HND,2147483648,"
+        "467,500,,520,,264,6,\n"
+        "Card,1,2,abc,2026-01-01,1,8K_B64,equal,persistent,64,8192,32,8,128,16,fp16,HND,2147483648,"
+        "467,510,,520,,264,6,\n"
+        "Card,1,2,abc,2026-01-01,1,8K_B64,equal,flashinfer-tc,64,8192,32,8,128,16,fp16,HND,"
+        "2147483648,467,490,,520,,,6,\n";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(BenchJudge) judge = judge_of(even, &error);
+    g_autoptr(DeviceProfile) profile =
+        profile_new(); /* of these it knows two; persistent it is not */
+    g_assert_no_error(error);
+    g_assert_true(bench_judge_decide(judge, profile, &error));
+    const JudgeCell *cell = judge->cells->pdata[0];
+    g_assert_cmpstr(route_at(cell, cell->pick_with_peers[JUDGE_LEARNED]), ==, "flashinfer-tc");
+    g_autoptr(GString) text = g_string_new(NULL);
+    bench_judge_noise(judge, text);
+    g_assert_nonnull(strstr(text->str, "| from 500 us | 1 | 3.0 % | 3.0 % | 3.0 % |"));
+    g_assert_nonnull(strstr(text->str, "\n0 of 1 cells;"));
+    LearnedRoute own = {.route = g_strdup("masked"), .fixed_us = 1, .stream = 1};
+    g_array_append_val(profile->learned, own);
+    g_assert_true(bench_judge_decide(judge, profile, &error));
+    g_string_truncate(text, 0);
+    bench_judge_noise(judge, text);
+    g_assert_nonnull(
+        strstr(text->str, "| 8K_B64 | 0.951 | 515.0 masked | 490.0 flashinfer-tc |  |"));
+    /* Without the peer the best ran the plan that was taken. */
+    g_array_set_size(cell->lines, 3);
+    ((JudgeCell *)cell)->pick_with_peers[JUDGE_BEST] = 1;
+    g_string_truncate(text, 0);
+    bench_judge_noise(judge, text);
+    g_assert_nonnull(strstr(text->str, "500.0 workqueue | the same plan |"));
+    g_assert_nonnull(strstr(text->str, "\n1 of 1 cells; in 1 of them"));
+}
+
 static void test_bad(void)
 {
     static const char *const bad[][2] = {
@@ -181,6 +222,7 @@ static void use(BenchJudge *judge)
     g_autofree char *path = g_build_filename(g_get_tmp_dir(), "kvreplay-judge-use.csv", NULL);
     g_assert_true(bench_judge_decide(judge, profile, &error));
     bench_judge_asked(judge, text);
+    bench_judge_noise(judge, text);
     bench_judge_cells(judge, text);
     bench_judge_peers(judge, JUDGE_BEST, text);
     bench_judge_peers(judge, JUDGE_LEARNED, text);
@@ -325,6 +367,7 @@ int main(int argc, char **argv)
     g_test_add_func("/judge/read", test_read);
     g_test_add_func("/judge/decide", test_decide);
     g_test_add_func("/judge/calibration", test_calibration);
+    g_test_add_func("/judge/noise", test_noise);
     g_test_add_func("/judge/bad", test_bad);
     g_test_add_func("/judge/damage", test_damage);
     g_test_add_func("/judge/no-walls", test_no_walls);

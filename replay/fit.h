@@ -4,7 +4,9 @@
  * rate r of one worker. The knee is searched on a logarithmic grid, the rest is least squares with
  * coefficients >= 0 on relative errors, each sample weighted by (best time of its step / its
  * time)^2: a policy is hurt by errors about routes that are near the best one, not about those far
- * off. Deterministic; cost O(samples x grid).
+ * off. For `learned` a sample weighs as much as its time is known besides, and what the linear part
+ * leaves of it is kept as a point (replay/fit_learned.c, replay/near.h). Deterministic.
+ * Cost O(samples x (grid + points)).
  */
 #ifndef KV_REPLAY_FIT_H
 #define KV_REPLAY_FIT_H

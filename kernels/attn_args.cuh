@@ -13,7 +13,7 @@ constexpr int MAX_WARPS = 8;
 /* One CTA's work in task mode: tokens [begin, end) of (row, head); slot < 0: the output. */
 struct StreamTask {
     int row, head, begin, end;
-    int slot, first_slot, n_slots, counter; /* counter < 0: merged by a later launch */
+    int slot, first_slot, n_slots; /* n_slots 0: merged by a later launch */
 };
 
 struct StreamArgs {
@@ -29,8 +29,8 @@ struct StreamArgs {
     float scale_log2;         /* scale x log2 e */
     const StreamTask *tasks;  /* NULL: persistent */
     int n_tasks;
-    float *slots;
-    uint32_t *counters; /* zero between launches */
+    float *slots; /* all words EMPTY between launches (attn_merge.cuh) */
+    int readers;  /* CTAs that may wait for the slots of a (row, KV head), 1..MAX_READERS */
     int c0,
         min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
     int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */
@@ -62,6 +62,7 @@ __host__ __device__ constexpr int merge_bytes(int group, int d, int warps, int b
 {
     return 4 * merge_floats(group, d) * warps * buffers;
 }
+
 /* Bytes of the plan in shared memory: two prefixes, lengths, table offsets, and scratch of the
  * scan. */
 __host__ __device__ constexpr int plan_bytes(int rows)
@@ -70,9 +71,9 @@ __host__ __device__ constexpr int plan_bytes(int rows)
 }
 
 struct Smem {
-    uint32_t ring;          /* this warp's */
-    uint64_t policy;        /* of K and V in L2 */
-    float *merge, *scratch; /* of the warps' states; of slots, over all rings */
+    uint32_t ring;   /* this warp's */
+    uint64_t policy; /* of K and V in L2 */
+    float *merge;    /* of the warps' states */
     int *
         units; /* [rows + 1] units of the rows before: kv_heads x (tiles + c0) each, 0 when empty */
     int *tiles; /* [rows + 1] tiles of the rows before */
@@ -82,6 +83,7 @@ struct Smem {
 /* What a CTA works through: tile ordinals [g0, g1); in task mode the tiles of its (row, head). */
 struct Range {
     int g0, g1;
+    int off;            /* task mode: where the row's block table begins */
     int row_lo, row_hi; /* persistent: rows of the first and last tile */
     int head;           /* persistent: KV head of the first tile */
     int cta, ctas;      /* persistent: index in the order of tiles, and how many work */

@@ -31,8 +31,6 @@ struct AttnCuda {
     int smem[MODES];
     float *slots[2]; /* persistent, tasks */
     int64_t n_slots[2];
-    uint32_t *counters;
-    int64_t n_counters;
     char *upload_host, *upload_device; /* StreamTask[max_tasks], AttnMerge[max_merges] */
     int64_t max_merges;
     cudaEvent_t uploaded;
@@ -189,16 +187,13 @@ static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
     self->n_slots[PERSISTENT] = 2 * (int64_t)self->sms * most;
     self->n_slots[TASKS] = c->max_slots;
     self->max_merges = c->max_tasks ? (int64_t)c->max_rows * c->shape.kv_heads : 0;
-    self->n_counters = self->n_slots[PERSISTENT] + self->max_merges;
     for (int mode = 0; mode < 2; ++mode) {
         AttnStatus s =
             allocate(self, (void **)&self->slots[mode], slot * self->n_slots[mode], error);
         if (s != ATTN_OK)
             return s;
     }
-    AttnStatus s = allocate(self, (void **)&self->counters, 4 * self->n_counters, error);
-    if (s != ATTN_OK)
-        return s;
+    AttnStatus s;
     const int64_t upload = c->max_tasks * sizeof(StreamTask) + self->max_merges * sizeof(AttnMerge);
     if ((s = allocate(self, (void **)&self->upload_device, upload, error)) != ATTN_OK)
         return s;
@@ -256,7 +251,6 @@ void attn_cuda_free(AttnCuda *self)
         return;
     cudaFree(self->slots[0]);
     cudaFree(self->slots[1]);
-    cudaFree(self->counters);
     cudaFree(self->upload_device);
     cudaFreeHost(self->upload_host);
     if (self->uploaded != NULL)
@@ -267,9 +261,31 @@ void attn_cuda_free(AttnCuda *self)
 
 AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error)
 {
-    TRY(cudaMemset(self->counters, 0, 4 * self->n_counters), "reset");
+    const int64_t slot =
+        4 * slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
+    for (int mode = 0; mode < 2; ++mode) /* EMPTY */
+        TRY(cudaMemset(self->slots[mode], 0xff, slot * self->n_slots[mode]), "reset");
     TRY(cudaDeviceSynchronize(), "reset");
     return ATTN_OK;
+}
+
+int64_t attn_cuda_slots_left(const AttnCuda *self)
+{
+    int64_t left = 0;
+    for (int mode = 0; mode < 2; ++mode) {
+        const int64_t n = self->n_slots[mode] *
+                          slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
+        uint32_t *words = (uint32_t *)malloc(n > 0 ? 4 * n : 1);
+        if (words == NULL ||
+            cudaMemcpy(words, self->slots[mode], 4 * n, cudaMemcpyDeviceToHost) != cudaSuccess) {
+            free(words);
+            return -1;
+        }
+        for (int64_t i = 0; i < n; ++i)
+            left += words[i] != EMPTY;
+        free(words);
+    }
+    return left;
 }
 
 static int mode_of(AttnRoute route)
@@ -300,7 +316,7 @@ void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t ro
     const int wide = persistent ? PERSISTENT_WIDE : TASKS_WIDE;
     config->workers = self->sms * self->tuning[wide].ctas_per_sm;
     const bool fits = persistent ? wide_persistent(self, tokens, full)
-                                 : attn_plan_evenness(config, shape, rows, lens) >= 0.9;
+                                 : attn_plan_evenness(config, shape, rows, lens) >= 0.95;
     if (!fits)
         config->workers = self->sms * self->tuning[persistent ? PERSISTENT : TASKS].ctas_per_sm;
     config->c0_tiles = (fits ? 18 : 12) * 128 / shape->head_dim;
@@ -325,14 +341,13 @@ static void fill_tasks(const AttnPlan *plan, StreamTask *to)
     int m = 0;
     for (int i = 0; i < plan->n_tasks; ++i) {
         const AttnTask *t = &plan->tasks[i];
-        to[i] = {t->row, t->kv_head, t->begin, t->end, t->slot, 0, 1, -1};
+        to[i] = {t->row, t->kv_head, t->begin, t->end, t->slot, 0, 0};
         if (t->slot < 0 || !fused)
             continue;
         while (t->slot >= plan->merges[m].first_slot + plan->merges[m].n_slots)
             ++m;
         to[i].first_slot = plan->merges[m].first_slot;
         to[i].n_slots = plan->merges[m].n_slots;
-        to[i].counter = m;
     }
 }
 
@@ -381,7 +396,7 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     a.q_lines = (int)((q_bytes + 127) / 128);
     a.scale_log2 = batch->scale * 1.44269504088896341f;
     a.slots = self->slots[is_persistent(mode) ? PERSISTENT : TASKS];
-    a.counters = self->counters + (is_persistent(mode) ? 0 : self->n_slots[PERSISTENT]);
+    a.readers = MAX_READERS;
     const AttnPlanConfig *p = &plan->config;
     a.c0 = p->c0_tiles;
     a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
@@ -420,20 +435,21 @@ static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch
     StreamArgs narrow = stream_args(self, TASKS, pool, batch, plan),
                wide = stream_args(self, TASKS_WIDE, pool, batch, plan);
     const StreamTask *tasks = (const StreamTask *)self->upload_device;
-    const int scratch = 32768;
-    MergeArgs m = {wide.slots, NULL, batch->out, wide.kv_heads, wide.group, scratch};
+    MergeArgs m = {wide.slots, NULL, batch->out, wide.kv_heads, wide.group};
     const AttnMerge *merges = (const AttnMerge *)(tasks + plan->n_tasks);
     for (int i = 0; i < plan->n_launches; ++i) {
         const AttnLaunch *l = &plan->launches[i];
         AttnStatus s;
         if (l->kind == ATTN_LAUNCH_MERGE) {
             m.merges = merges + l->first;
-            s = launch(self->merge_fn, l->count, 128, scratch, &m, stream, error);
+            s = launch(self->merge_fn, l->count, 128, 0, &m, stream, error);
         } else {
             const int mode =
                 l->count <= self->sms * self->tuning[TASKS_WIDE].ctas_per_sm ? TASKS_WIDE : TASKS;
             StreamArgs *a = mode == TASKS ? &narrow : &wide;
             a->tasks = tasks + l->first, a->n_tasks = l->count;
+            if (l->count > self->sms * self->tuning[mode].ctas_per_sm)
+                a->readers = 1; /* others wait for the CTA's place */
             const int limit = self->config.sms ? self->sms : l->count;
             s = launch(self->stream_fn, l->count < limit ? l->count : limit,
                        32 * self->tuning[mode].warps, self->smem[mode], a, stream, error);

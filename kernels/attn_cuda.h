@@ -2,7 +2,7 @@
  * needed.
  *
  * attn_cuda_new() reads the device's limits and chooses warps, ring depth and CTAs per SM from them
- * (never from a model's name), and allocates everything: partial slots, counters, room for task
+ * (never from a model's name), and allocates everything: partial slots, room for task
  * lists. attn_cuda_upload() brings a plan's task list to the device (one copy; nothing for
  * `persistent`, whose plan is made on the device by the same rule, so that only plan->config is
  * looked at), attn_cuda_run() queues its launches. Neither synchronises nor allocates, so both can
@@ -10,7 +10,7 @@
  * lens, table and offset when it runs (rows, and the pointers, stay those of the capture).
  *
  * All pointers in AttnPool and AttnBatch are device pointers here. A stream is a cudaStream_t. Two
- * runs of one AttnCuda must not overlap in time: they share slots and counters.
+ * runs of one AttnCuda must not overlap in time: they share slots.
  *
  * Errors: a status, and one line of text in AttnCudaError (may be NULL). The sticky CUDA error is
  * cleared where it can be.
@@ -67,7 +67,10 @@ AttnStatus attn_cuda_upload(AttnCuda *self, const AttnPlan *plan, void *stream, 
                             AttnCudaError *error);
 AttnStatus attn_cuda_run(AttnCuda *self, const AttnPool *pool, const AttnBatch *batch,
                          const AttnPlan *plan, void *stream, AttnCudaError *error);
-/* After a failed or aborted launch: counters as they were set up. Synchronous. */
+/* Words of slots that are not as every finished launch leaves them, -1 = could not be read: for
+ * tests. Synchronous. */
+int64_t attn_cuda_slots_left(const AttnCuda *self);
+/* After a failed or aborted launch: slots as they were set up. Synchronous. */
 AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error);
 
 #ifdef __cplusplus

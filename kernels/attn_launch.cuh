@@ -15,7 +15,6 @@ struct MergeArgs {
     const AttnMerge *merges;
     void *out;
     int kv_heads, group;
-    int scratch_bytes; /* of shared memory; room for one slot at least */
 };
 
 /* Kernels taking StreamArgs by value: one file each; `wide`: groups above 8. */

@@ -32,7 +32,7 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
     id = 0, where = 0;
     if (g >= range.g1)
         return;
-    int head = task.head, tile = g, len = task.end, off;
+    int head = task.head, tile = g, len = task.end, off = range.off;
     if (!a.tasks) {
         const int row = row_of_tile(sm, g, range.row_lo, range.row_hi);
         len = sm.len[row];
@@ -40,8 +40,6 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
         head = x / tiles;
         tile = x - head * tiles;
         off = sm.off[row];
-    } else {
-        off = a.offset[task.row];
     }
     const int token = tile * TILE + ((lane & ((1 << sub_shift) - 1)) << a.page_shift);
     if (token < len)

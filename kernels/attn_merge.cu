@@ -7,13 +7,18 @@ namespace kv
 template <typename T, int D>
 __global__ void __launch_bounds__(256) attn_merge(const __grid_constant__ MergeArgs a)
 {
-    extern __shared__ float4 scratch[];
     const AttnMerge m = a.merges[blockIdx.x];
-    const int floats = slot_floats(a.group, D);
-    const SlotList slots = {a.slots + (int64_t)m.first_slot * floats, floats, 1, 0};
-    T *out = static_cast<T *>(a.out) + ((int64_t)m.row * a.kv_heads + m.kv_head) * a.group * D;
-    merge_slots<T, D>(slots, m.n_slots, a.group, out, reinterpret_cast<float *>(scratch),
-                      a.scratch_bytes);
+    const Share share = {a.slots + (int64_t)m.first_slot * slot_floats(a.group, D),
+                         1,
+                         0,
+                         m.n_slots,
+                         0,
+                         1,
+                         static_cast<T *>(a.out) +
+                             ((int64_t)m.row * a.kv_heads + m.kv_head) * a.group * D};
+    merge_shares<T, D>(share, Share{}, a.group, threadIdx.x >> 5, 0, blockDim.x >> 5);
+    __syncthreads();
+    share_end<D>(share, a.group);
 }
 
 const void *merge_kernel(const AttnShape &shape)

@@ -1,18 +1,26 @@
-/* Partial softmax states, and merging them in order.
+/* Partial softmax states, and merging them.
  *
  * A state is that of one (row, KV head) piece for its G heads, kept in pairs of heads because that
- * is how the accumulators of the matrix unit come: first PT = ceil(G/2) x float4 {m0,l0,m1,l1},
- * then PT x D/2 x float4 {d h0, d h1, d+1 h0, d+1 h1}: an "item" is one such float4, that is two
+ * is how the accumulators of the matrix unit come: PT = ceil(G/2) x float4 {m0,l0,m1,l1}, and
+ * PT x D/2 x float4 {d h0, d h1, d+1 h0, d+1 h1}: an "item" is one such float4, that is two
  * dimensions of two heads. m is in units of log2 (score x scale x log2 e). The neutral state is
- * m = -inf, l = 0, acc = 0. A slot is a state in global memory.
+ * m = -inf, l = 0, acc = 0. A slot is a state in global memory, with the m and l once for each of
+ * its readers, before the items.
  *
- * merge_states() is run by all threads of a CTA, over states that lie in shared memory already (the
- * CTA's warps) or over slots, which it brings there, as many at a time as there is room for. A
- * warp's items are of one pair, so lane i weighs state i (exp2(m - max), once for the warp) and
- * every lane then adds its item of all states in order. So the same states give the same bits,
- * whoever merges and when, and however many threads he has. Nothing hides a merge at the end of a
- * launch: loads are independent and unconditional, and both kinds of merge run the same code
- * (called, not inlined).
+ * merge_states(): the states of a CTA's own warps, in shared memory, by all its threads.
+ *
+ * merge_shares(): slots that other CTAs of the same launch write. All of them at once: of the CTAs
+ * that have a part of a (row, KV head), up to MAX_READERS each merge a share of the items of all
+ * slots, so that the last step of a launch is one exchange with little work. There are no flags and
+ * no fences: between launches every word of a slot is EMPTY (a NaN that no arithmetic yields and
+ * that is never stored), a word that is not has been written, and its one reader waits for it and
+ * empties it again.
+ *
+ * Both add states by a rule that knows the plan and the launch numbers alone, so the same launch
+ * gives the same bits, in whatever order states come. No CTA that waits keeps one from starting
+ * that it waits for: CTAs are started in the order of their indices, and readers are those of a
+ * (row, KV head) that come last. Nothing hides a merge at the end of a launch: loads are
+ * independent and chains short.
  */
 #ifndef KV_KERNELS_ATTN_MERGE_CUH
 #define KV_KERNELS_ATTN_MERGE_CUH
@@ -22,6 +30,9 @@
 namespace kv
 {
 
+constexpr uint32_t EMPTY = 0xffffffff; /* a word of a slot that holds nothing */
+constexpr int MAX_READERS = 16;
+
 __device__ __forceinline__ float finite_or_zero(float m)
 {
     return m == -INFINITY ? 0.f : m;
@@ -29,169 +40,278 @@ __device__ __forceinline__ float finite_or_zero(float m)
 
 __host__ __device__ constexpr int slot_floats(int group, int d)
 {
-    return ((group + 1) / 2) * (4 + 2 * d);
+    return ((group + 1) / 2) * (4 * MAX_READERS + 2 * d);
 }
 
-/* Floats between slots in shared memory: neighbours four banks apart, so that eight lanes read the
- * m and l of eight states at once. */
-__host__ __device__ constexpr int slot_stride(int group, int d)
+/* Where reader `reader` finds the m and l of a pair, and where all find an item; floats. */
+__device__ __forceinline__ int slot_ml(int group, int reader, int pair)
 {
-    return (slot_floats(group, d) + 27) / 32 * 32 + 4;
+    return 4 * (reader * ((group + 1) / 2) + pair);
+}
+__device__ __forceinline__ int slot_item(int group, int item)
+{
+    return 4 * (MAX_READERS * ((group + 1) / 2) + item);
 }
 
-/* Where states lie: `stride` floats apart, items from `items_at` on, `pair_stride` floats a pair.
- */
+__device__ __forceinline__ bool is_empty(const float4 &x)
+{
+    return __float_as_uint(x.x) == EMPTY || __float_as_uint(x.y) == EMPTY ||
+           __float_as_uint(x.z) == EMPTY || __float_as_uint(x.w) == EMPTY;
+}
+
+__device__ __forceinline__ void slot_empty(float *at)
+{
+    const float x = __uint_as_float(EMPTY);
+    store_relaxed(at, make_float4(x, x, x, x));
+}
+
+/* A NaN may have any bits but those of EMPTY. */
+__device__ __forceinline__ float never_empty(float x)
+{
+    return x == x ? x : __uint_as_float(0x7fffffff);
+}
+
+__device__ __forceinline__ void slot_store(float *at, const float4 &x)
+{
+    store_relaxed(
+        at, make_float4(never_empty(x.x), never_empty(x.y), never_empty(x.z), never_empty(x.w)));
+}
+
+/* Where a CTA's states lie: `stride` floats apart, items from `items_at` on, `pair_stride` floats a
+ * pair. */
 struct StateLayout {
     int stride, items_at, pair_stride;
-};
-
-/* The n slots of one (row, KV head): slot i is i * step behind the first, and slot 0 skew more, so
- * that the persistent kernel's odd first slot fits. */
-struct SlotList {
-    const float *base; /* slot `first`; NULL: the states are in shared memory */
-    int floats, step, skew;
 };
 
 /* Where a merged state goes: to the output, or unnormalised into a slot. */
 struct MergeTo {
     void *out;   /* first output of the row and KV head */
     float *slot; /* NULL: the output */
+    int readers; /* of the slot */
     int group, first_pair;
 };
 
-/* An item's state so far; all lanes of a warp have the same pair, so the same m and l. */
+/* An item's state. */
 struct Merged {
     float m0, l0, m1, l1;
     float4 o;
 };
 
-/* Adds `count` <= 32 states: lane i weighs state i, then every lane adds its item of all of them.
- */
-__device__ __forceinline__ void merged_add(Merged &s, const float *ml_at, const float *item_at,
-                                           int stride, int count)
-{
-    constexpr int U = 8; /* loads on their way at once; those past the last state weigh nothing */
-    const int lane = threadIdx.x & 31;
-    float4 ml = make_float4(-INFINITY, 0.f, -INFINITY, 0.f), x[U];
-    if (lane < count)
-        ml = *reinterpret_cast<const float4 *>(ml_at + lane * stride);
-#pragma unroll
-    for (int u = 0; u < U; ++u)
-        x[u] = *reinterpret_cast<const float4 *>(item_at + min(u, count - 1) * stride);
-    const float m0 = fmaxf(s.m0, warp_max(ml.x)), m1 = fmaxf(s.m1, warp_max(ml.z));
-    const float z0 = finite_or_zero(m0), z1 = finite_or_zero(m1);
-    const float e0 = exp2_fast(s.m0 - z0), e1 = exp2_fast(s.m1 - z1);
-    const float w0 = exp2_fast(ml.x - z0), w1 = exp2_fast(ml.z - z1);
-    float l0 = w0 * ml.y, l1 = w1 * ml.w;
-#pragma unroll 1
-    for (int d = 1; d < count; d *= 2) {
-        l0 += __shfl_xor_sync(~0u, l0, d);
-        l1 += __shfl_xor_sync(~0u, l1, d);
-    }
-    l0 = __shfl_sync(~0u, l0, 0), l1 = __shfl_sync(~0u, l1, 0); /* the first lanes have all */
-    s = Merged{m0, fmaf(s.l0, e0, l0), m1, fmaf(s.l1, e1, l1),
-               make_float4(s.o.x * e0, s.o.y * e1, s.o.z * e0, s.o.w * e1)};
-#pragma unroll 1
-    for (int i = 0;;) {
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const float a0 = __shfl_sync(~0u, w0, i + u), a1 = __shfl_sync(~0u, w1, i + u);
-            s.o.x = fmaf(a0, x[u].x, s.o.x), s.o.y = fmaf(a1, x[u].y, s.o.y);
-            s.o.z = fmaf(a0, x[u].z, s.o.z), s.o.w = fmaf(a1, x[u].w, s.o.w);
-        }
-        i += U;
-        if (i >= count)
-            break;
-#pragma unroll
-        for (int u = 0; u < U; ++u)
-            x[u] = *reinterpret_cast<const float4 *>(item_at + min(i + u, count - 1) * stride);
-    }
-}
-
 template <typename T, int D>
-__device__ __forceinline__ void merged_write(const Merged &s, const MergeTo &to, int pair, int dd)
+__device__ __forceinline__ void output_write(const Merged &s, void *to, int group, int pair, int dd)
 {
-    pair += to.first_pair;
-    if (to.slot != NULL) {
-        float4 *slot = reinterpret_cast<float4 *>(to.slot);
-        if (dd == 0)
-            __stcg(slot + pair, make_float4(s.m0, s.l0, s.m1, s.l1));
-        __stcg(slot + (to.group + 1) / 2 + pair * (D / 2) + dd / 2, s.o);
-        return;
-    }
     const float i0 = s.l0 == 0.f ? 0.f : reciprocal_fast(s.l0),
                 i1 = s.l1 == 0.f ? 0.f : reciprocal_fast(s.l1);
-    uint32_t *out =
-        reinterpret_cast<uint32_t *>(static_cast<T *>(to.out) + (int64_t)2 * pair * D + dd);
+    uint32_t *out = reinterpret_cast<uint32_t *>(static_cast<T *>(to) + (int64_t)2 * pair * D + dd);
     out[0] = Half<T>::pack(s.o.x * i0, s.o.z * i0);
-    if (2 * pair + 1 < to.group)
+    if (2 * pair + 1 < group)
         out[D / 2] = Half<T>::pack(s.o.y * i1, s.o.w * i1);
 }
 
-/* Slots [from, from + count) into shared memory. All threads; they are there when it returns. */
-__device__ __forceinline__ void bring_slots(float *states, const SlotList &list, int stride,
-                                            int from, int count)
+/* Merges the n <= 32 states of a CTA's warps, `pairs` pairs of heads. All threads (whole warps). A
+ * warp's items are of one pair: lane i weighs state i, then every lane adds its item of all states
+ * in order. No barrier at the end. */
+template <typename T, int D>
+__device__ __noinline__ void merge_states(const float *states, StateLayout layout, int pairs, int n,
+                                          MergeTo to)
 {
-    constexpr int U = 5; /* copies of a lane without a branch back: a slot of 4 heads, d 128 */
-    const int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
+    constexpr int U = 4; /* loads on their way at once */
+    const int items = pairs * (D / 2), lane = threadIdx.x & 31;
 #pragma unroll 1
-    for (int i = threadIdx.x >> 5; i < count; i += warps) {
-        const int slot = (from + i) * list.step + (from + i == 0 ? list.skew : 0);
-        const float *src = list.base + (int64_t)slot * list.floats + 4 * lane;
-        const uint32_t dst = smem_address(states + i * stride + 4 * lane);
+    for (int it = threadIdx.x; it < items; it += blockDim.x) {
+        const int pair = it / (D / 2), j = it % (D / 2), all = to.first_pair + pair;
+        const float *item = states + layout.items_at + pair * layout.pair_stride + 4 * j;
+        float4 ml = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
+        if (lane < n)
+            ml = *reinterpret_cast<const float4 *>(states + 4 * pair + lane * layout.stride);
+        Merged s = {warp_max(ml.x), 0.f, warp_max(ml.z), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+        const float w0 = exp2_fast(ml.x - finite_or_zero(s.m0)), l0 = w0 * ml.y;
+        const float w1 = exp2_fast(ml.z - finite_or_zero(s.m1)), l1 = w1 * ml.w;
 #pragma unroll 1
-        for (int x = 0; x < list.floats; x += 128 * U)
+        for (int i = 0; i < n; i += U) { /* those past the last state weigh nothing */
 #pragma unroll
-            for (int u = 0; u < U; ++u)
-                if (x + 128 * u + 4 * lane < list.floats)
-                    cp_async16(dst + 4 * (x + 128 * u), src + x + 128 * u);
-    }
-    cp_async_commit();
-    cp_async_wait<0>();
-    __syncthreads();
-}
-
-/* Merges n states of `pairs` pairs of heads. All threads of the CTA (whole warps). `room`: how many
- * slots fit into `states` at a time. No barrier at the end. */
-template <typename T, int D>
-__device__ __noinline__ void merge_states(float *states, StateLayout layout, int pairs, int n,
-                                          SlotList list, int room, MergeTo to)
-{
-    const int items = pairs * (D / 2);
-    if (list.base == NULL)
-        room = n;
-#pragma unroll 1
-    for (int base = 0; base < items; base += blockDim.x) {
-        const int it = base + (int)threadIdx.x, pair = it / (D / 2), dd = 2 * (it % (D / 2));
-        Merged s = {-INFINITY, 0.f, -INFINITY, 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-#pragma unroll 1
-        for (int from = 0; from < n; from += room) {
-            const int count = min(room, n - from);
-            if (list.base != NULL && (base == 0 || room < n)) {
-                if (base + from > 0)
-                    __syncthreads(); /* all have read the ones before */
-                bring_slots(states, list, layout.stride, from, count);
+            for (int u = 0; u < U; ++u) {
+                const float4 x =
+                    *reinterpret_cast<const float4 *>(item + min(i + u, n - 1) * layout.stride);
+                const float a0 = __shfl_sync(~0u, w0, i + u), a1 = __shfl_sync(~0u, w1, i + u);
+                s.l0 += __shfl_sync(~0u, l0, i + u), s.l1 += __shfl_sync(~0u, l1, i + u);
+                s.o.x = fmaf(a0, x.x, s.o.x), s.o.y = fmaf(a1, x.y, s.o.y);
+                s.o.z = fmaf(a0, x.z, s.o.z), s.o.w = fmaf(a1, x.w, s.o.w);
             }
-            const float *at = states + 4 * pair;
-            const float *item = states + layout.items_at + pair * layout.pair_stride + 2 * dd;
-#pragma unroll 1
-            for (int i = 0; i < count && it < items; i += 32)
-                merged_add(s, at + i * layout.stride, item + i * layout.stride, layout.stride,
-                           min(32, count - i));
         }
-        if (it < items)
-            merged_write<T, D>(s, to, pair, dd);
+        if (to.slot == NULL) {
+            output_write<T, D>(s, to.out, to.group, all, 2 * j);
+        } else {
+            slot_store(to.slot + slot_item(to.group, all * (D / 2) + j), s.o);
+            if (j < to.readers)
+                slot_store(to.slot + slot_ml(to.group, j, all),
+                           make_float4(s.m0, s.l0, s.m1, s.l1));
+        }
     }
 }
 
-/* Merges n slots of one (row, KV head) into `out`, through shared memory of `bytes` bytes. */
-template <typename T, int D>
-__device__ __forceinline__ void merge_slots(const SlotList &list, int n, int group, T *out,
-                                            float *states, int bytes)
+/* One reader's part in merging the n slots of a (row, KV head): slot i is i * step behind the
+ * first, and slot 0 skew more, so that the persistent kernel's odd first slot fits. */
+struct Share {
+    float *base; /* slot `first` */
+    int step, skew;
+    int n;               /* 0: nothing to do */
+    int reader, readers; /* this one, of how many */
+    void *out;           /* first output of the row and KV head */
+};
+
+__device__ __forceinline__ float *share_slot(const Share &share, int floats, int i)
 {
-    const int stride = slot_stride(group, D), pairs = (group + 1) / 2;
-    merge_states<T, D>(states, {stride, 4 * pairs, 2 * D}, pairs, n, list, bytes / (4 * stride),
-                       {out, NULL, group, 0});
+    return share.base + (int64_t)(i * share.step + (i == 0 ? share.skew : 0)) * floats;
+}
+
+/* A warp's place in a share: as many neighbouring lanes an item as there are slots, or half as
+ * many, so that two shares of up to 32 slots keep different halves of eight warps busy. */
+struct Place {
+    int item, sub, width; /* this lane's item, and its first slot of every `width` */
+    bool any, mine;       /* has the warp an item, has the lane? */
+    int ml_at, item_at;   /* in a slot, floats */
+};
+
+template <int D>
+__device__ __forceinline__ Place share_place(const Share &share, int group, int warp, int warps,
+                                             int round)
+{
+    const int items = (group + 1) / 2 * (D / 2), lane = threadIdx.x & 31;
+    const int per = (items + share.readers - 1) / max(share.readers, 1);
+    const int first = share.reader * per, end = min(items, first + per);
+    int log = share.n > 16 ? 5 : 32 - __clz(max(share.n, 1) - 1);
+    if (log > 0 && (per << log) > 16 * warps)
+        --log;
+    const int base = first + ((round * warps + warp) << (5 - log));
+    Place p;
+    p.width = 1 << log;
+    p.item = base + (lane >> log), p.sub = lane & (p.width - 1);
+    p.any = share.n > 0 && base < end, p.mine = p.any && p.item < end;
+    p.ml_at = slot_ml(group, share.reader, p.item / (D / 2));
+    p.item_at = slot_item(group, p.item);
+    return p;
+}
+
+/* What a lane was given of its item in slots i and i + width. */
+struct Taken {
+    float4 ml[2], x[2];
+};
+
+__device__ __forceinline__ void share_take(Taken &t, const Share &share, int floats, const Place &p,
+                                           int i)
+{
+#pragma unroll
+    for (int k = 0; k < 2; ++k, i += p.width)
+        if (p.mine && i < share.n) {
+            const float *slot = share_slot(share, floats, i);
+            t.ml[k] = load_relaxed(slot + p.ml_at);
+            t.x[k] = load_relaxed(slot + p.item_at);
+        } else {
+            t.ml[k] = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
+            t.x[k] = make_float4(0.f, 0.f, 0.f, 0.f);
+        }
+}
+
+__device__ __forceinline__ bool any_empty(const Taken &t)
+{
+    return is_empty(t.ml[0]) || is_empty(t.x[0]) || is_empty(t.ml[1]) || is_empty(t.x[1]);
+}
+
+__device__ __forceinline__ void state_add(Merged &s, const float4 &ml, const float4 &x)
+{
+    const float m0 = fmaxf(s.m0, ml.x), m1 = fmaxf(s.m1, ml.z);
+    const float z0 = finite_or_zero(m0), z1 = finite_or_zero(m1);
+    const float a0 = exp2_fast(s.m0 - z0), b0 = exp2_fast(ml.x - z0);
+    const float a1 = exp2_fast(s.m1 - z1), b1 = exp2_fast(ml.z - z1);
+    s = Merged{m0, s.l0 * a0 + ml.y * b0, m1, s.l1 * a1 + ml.w * b1,
+               make_float4(s.o.x * a0 + x.x * b0, s.o.y * a1 + x.y * b1, s.o.z * a0 + x.z * b0,
+                           s.o.w * a1 + x.w * b1)};
+}
+
+/* Waits for `t`, which was asked for, then for the words of further slots, and adds them up;
+ * empties those of the item. */
+__device__ __forceinline__ Merged share_read(const Share &share, int floats, const Place &p,
+                                             Taken &t)
+{
+    Merged s = {-INFINITY, 0.f, -INFINITY, 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+#pragma unroll 1
+    for (int i = p.sub;;) {
+        while (__any_sync(~0u, any_empty(t)))
+            share_take(t, share, floats, p, i);
+#pragma unroll
+        for (int k = 0; k < 2; ++k, i += p.width) {
+            if (p.mine && i < share.n)
+                slot_empty(share_slot(share, floats, i) + p.item_at);
+            state_add(s, t.ml[k], t.x[k]);
+        }
+        if (i - p.sub >= share.n)
+            return s;
+        share_take(t, share, floats, p, i);
+    }
+}
+
+/* Adds the states of `width` neighbouring lanes. */
+__device__ __forceinline__ void lanes_add(Merged &s, int width)
+{
+    float m0 = s.m0, m1 = s.m1;
+#pragma unroll 1
+    for (int d = 1; d < width; d *= 2) {
+        m0 = fmaxf(m0, __shfl_xor_sync(~0u, m0, d));
+        m1 = fmaxf(m1, __shfl_xor_sync(~0u, m1, d));
+    }
+    const float w0 = exp2_fast(s.m0 - finite_or_zero(m0)),
+                w1 = exp2_fast(s.m1 - finite_or_zero(m1));
+    s = Merged{m0, s.l0 * w0, m1, s.l1 * w1,
+               make_float4(s.o.x * w0, s.o.y * w1, s.o.z * w0, s.o.w * w1)};
+#pragma unroll 1
+    for (int d = 1; d < width; d *= 2) {
+        s.l0 += __shfl_xor_sync(~0u, s.l0, d), s.l1 += __shfl_xor_sync(~0u, s.l1, d);
+        s.o.x += __shfl_xor_sync(~0u, s.o.x, d), s.o.y += __shfl_xor_sync(~0u, s.o.y, d);
+        s.o.z += __shfl_xor_sync(~0u, s.o.z, d), s.o.w += __shfl_xor_sync(~0u, s.o.w, d);
+    }
+}
+
+/* This reader's items of two shares, to the output, by `warps` warps, of which this is `warp` (of
+ * the second share's, `warp2`): both are asked for before either is waited for. share_end() is to
+ * follow, behind a barrier. */
+template <typename T, int D>
+__device__ __forceinline__ void merge_shares(const Share &late, const Share &early, int group,
+                                             int warp, int warp2, int warps)
+{
+    const int floats = slot_floats(group, D);
+#pragma unroll 1
+    for (int round = 0;; ++round) {
+        Place p = share_place<D>(late, group, warp, warps, round);
+        const Place q = share_place<D>(early, group, warp2, warps, round);
+        if (!p.any && !q.any)
+            break;
+        Taken t, u;
+        share_take(t, late, floats, p, p.sub);
+        share_take(u, early, floats, q, q.sub);
+        Share share = late;
+#pragma unroll 1
+        for (int k = 0; k < 2; ++k) {
+            if (p.any) {
+                Merged s = share_read(share, floats, p, t);
+                lanes_add(s, p.width);
+                if (p.mine && p.sub == 0)
+                    output_write<T, D>(s, share.out, group, p.item / (D / 2),
+                                       2 * (p.item % (D / 2)));
+            }
+            share = early, p = q, t = u;
+        }
+    }
+}
+
+/* All threads, once all have been through merge_shares(): empties the m and l that were read. */
+template <int D> __device__ __forceinline__ void share_end(const Share &share, int group)
+{
+    const int pair = threadIdx.x & 31, warps = blockDim.x >> 5;
+#pragma unroll 1
+    for (int i = threadIdx.x >> 5; i < share.n && pair < (group + 1) / 2; i += warps)
+        slot_empty(share_slot(share, slot_floats(group, D), i) +
+                   slot_ml(group, share.reader, pair));
 }
 
 } // namespace kv

@@ -5,7 +5,8 @@
  * turn, each with its own ring of stages, so the main loop has no CTA barrier and loads run ahead
  * over the borders of rows. At the end of a piece (the range's part of one row and KV head) the
  * warps' states are merged in shared memory; a whole piece goes straight to the output, a cut one
- * into a partial slot, merged by a later launch or by the last CTA to arrive.
+ * into a partial slot, merged by a later launch or, at the end of this one, by the CTAs that have a
+ * part of it, each a share.
  *
  * Bits depend on the plan (or the grid), never on timing. Both modes share one copy of the code: it
  * is fetched cold in a step of a server, and a short kernel starts sooner.
@@ -22,8 +23,8 @@ namespace kv
 
 /* A (row, KV head) whose slots are merged in this launch. */
 struct Cut {
-    int pair;                         /* row x KV heads + head */
-    int first_slot, n_slots, counter; /* n_slots 0: none */
+    int pair;                       /* row x KV heads + head */
+    int first_slot, n_slots, index; /* n_slots 0: none; this CTA's is the index-th */
 };
 
 /* A CTA's part of one (row, KV head). */
@@ -70,14 +71,15 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
     float *slot = piece.slot < 0 ? NULL : a.slots + (int64_t)piece.slot * slot_floats(a.group, D);
+    const int readers = max(1, min(a.readers, piece.cut.n_slots));
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
         float *buf = sm.merge + buffer * warps * stride;
         accumulator_store<D, NT>(acc, n, pairs, buf + warp * stride);
         __syncthreads();
-        merge_states<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps, SlotList{}, 0,
-                           {out, slot, a.group, 4 * n});
+        merge_states<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps,
+                           {out, slot, readers, a.group, 4 * n});
         if (a.buffers == 2)
             buffer ^= 1;
         else
@@ -85,37 +87,35 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
     }
 }
 
-/* How many arrived before this CTA at the (row, head); thread 0's answer counts. The slot is
- * complete and visible before the arrival is. */
-__device__ __forceinline__ uint32_t arrive(uint32_t *counter)
+/* What this CTA merges of a cut. Readers are those that were started last, so that none waits for
+ * one that may not have been. */
+template <typename T, int D>
+__device__ __forceinline__ Share share_of(const StreamArgs &a, const Cut &cut)
 {
-    __syncthreads();
-    return threadIdx.x == 0 ? atomic_inc_acq_rel(counter) : 0;
+    const int readers = min(a.readers, cut.n_slots);
+    const int reader = a.tasks ? cut.index - (cut.n_slots - readers) : cut.index;
+    return {a.slots + (int64_t)cut.first_slot * slot_floats(a.group, D),
+            a.tasks ? 1 : 2,
+            a.tasks ? 0 : 1,
+            reader >= 0 && reader < readers ? cut.n_slots : 0,
+            reader,
+            readers,
+            static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D};
 }
 
-/* Merges the slots of a cut (row, head) if this CTA was the last to arrive, and puts the counter
- * back. Tiles and their ring are done with: it is scratch now. `word` of sm.scan tells all threads;
- * each of a CTA's cuts has its own, for a slow warp may still be reading the one before. */
+/* Merges this CTA's shares of the range's first and last piece, by different warps as far as
+ * possible. */
 template <typename T, int D>
-__device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, const Cut &cut,
-                                       uint32_t before, int word)
+__device__ __forceinline__ void settle(const StreamArgs &a, const Cut &early, const Cut &late)
 {
-    if (threadIdx.x == 0) {
-        const bool last = before == (uint32_t)cut.n_slots - 1;
-        if (last)
-            a.counters[cut.counter] = 0;
-        sm.scan[word] = last;
-    }
-    __syncthreads();
-    if (!sm.scan[word])
+    if (early.n_slots + late.n_slots == 0)
         return;
-    const int floats = slot_floats(a.group, D);
-    const SlotList list = {a.slots + (int64_t)cut.first_slot * floats, floats, a.tasks ? 1 : 2,
-                           a.tasks ? 0 : 1};
-    T *out = static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D;
-    merge_slots<T, D>(list, cut.n_slots, a.group, out, sm.scratch,
-                      (blockDim.x >> 5) * a.stages * Geometry<D>::STAGE);
-    __syncthreads(); /* the scratch may be used again */
+    const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5;
+    const Share first = share_of<T, D>(a, early), last = share_of<T, D>(a, late);
+    merge_shares<T, D>(last, first, a.group, warp, warps - 1 - warp, warps);
+    __syncthreads();
+    share_end<D>(last, a.group);
+    share_end<D>(first, a.group);
 }
 
 /* Works through the warp's tiles of `piece`. */
@@ -191,13 +191,14 @@ __device__ __forceinline__ void piece_bounds(const StreamArgs &a, const Smem &sm
     p.cut = {p.row * a.kv_heads + p.head, 0, 0, 0};
     if (a.tasks) {
         p.slot = task.slot;
-        p.cut.first_slot = task.first_slot, p.cut.counter = task.counter;
-        p.cut.n_slots = task.slot < 0 || task.counter < 0 ? 0 : task.n_slots;
+        p.cut.first_slot = task.first_slot, p.cut.n_slots = task.n_slots;
+        p.cut.index = task.slot - task.first_slot;
     } else if (p.begin < range.g0 || p.begin + p.tiles > range.g1) {
         const int unit = sm.units[p.row] + p.head * (p.tiles + a.c0) + a.c0;
         const int from = cta_of_unit(range, unit), to = cta_of_unit(range, unit + p.tiles - 1);
         p.slot = 2 * range.cta + (range.cta == from);
-        p.cut.first_slot = 2 * from, p.cut.counter = from, p.cut.n_slots = to - from + 1;
+        p.cut.first_slot = 2 * from, p.cut.n_slots = to - from + 1;
+        p.cut.index = range.cta - from;
     }
 }
 
@@ -215,6 +216,21 @@ __device__ __forceinline__ void piece_next(const StreamArgs &a, const Smem &sm, 
     p.tiles = (p.len + TILE - 1) / TILE;
 }
 
+/* Task i and its tiles. Its row's place in the block table is asked for before the row is known
+ * where rows are few, for one wait less before the first tile. */
+__device__ __forceinline__ Range task_range(const StreamArgs &a, int i, StreamTask &task)
+{
+    const int lane = threadIdx.x & 31;
+    int off = a.offset[min(lane, a.rows - 1)];
+    Range range = {};
+    task = a.tasks[i];
+    off = __shfl_sync(~0u, off, task.row);
+    range.off = a.rows <= 32 ? off : a.offset[task.row];
+    range.g0 = task.begin / TILE;
+    range.g1 = task.begin < task.end ? (task.end + TILE - 1) / TILE : range.g0;
+    return range;
+}
+
 /* One range of tiles, from the first load to the last merge. */
 template <typename T, int D, int NT>
 __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, const Range &range,
@@ -228,7 +244,6 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
                                 p.head); /* queries first: nothing queues before them */
     fill_ring<D>(a, sm, range, task, ld);
     Cut early = {}; /* the range's first piece, settled at the end so that nothing waits for it */
-    uint32_t early_before = 0;
 #pragma unroll 1
     for (;;) {
         piece_bounds(a, sm, range, task, p);
@@ -236,27 +251,17 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
         if (p.end < range.g1)
             prefetch_queries<D>(a, p.cut.pair + 1);
         run_piece<T, D, NT>(a, sm, range, task, p, ld, mine, at, until, acc);
+        random_delay(a, 1);
         finish_piece<T, D, NT>(a, sm, p, out, acc, buffer);
         if (p.end >= range.g1)
             break;
-        if (p.cut.n_slots > 0) {
-            random_delay(a, 1);
-            early = p.cut, early_before = arrive(a.counters + early.counter);
-        }
+        if (p.cut.n_slots > 0)
+            early = p.cut;
         piece_next(a, sm, p);
         accumulator_begin<T, D, NT>(a, acc, p.row, p.head);
     }
-    uint32_t before = 0;
-    if (p.cut.n_slots > 0) {
-        random_delay(a, 2);
-        before = arrive(a.counters + p.cut.counter);
-    }
-#pragma unroll 1
-    for (int k = 0; k < 2; ++k) {
-        if (p.cut.n_slots > 0)
-            settle<T, D>(a, sm, p.cut, before, k);
-        p.cut = early, before = early_before;
-    }
+    random_delay(a, 2);
+    settle<T, D>(a, early, p.cut);
 }
 
 template <typename T, int D, int NT>
@@ -270,7 +275,6 @@ __global__ void __launch_bounds__(32 * MAX_WARPS, 1)
     prefetch_inputs(a);
     sm.policy = evict_first_policy();
     sm.ring = smem_address(smem) + warp * ring;
-    sm.scratch = reinterpret_cast<float *>(smem);
     sm.merge = reinterpret_cast<float *>(smem + warps * ring);
     sm.scan =
         reinterpret_cast<int *>(smem + warps * ring + merge_bytes(a.group, D, warps, a.buffers));
@@ -286,9 +290,7 @@ __global__ void __launch_bounds__(32 * MAX_WARPS, 1)
         StreamTask task = {};
         Range range = {};
         if (a.tasks) {
-            task = a.tasks[i];
-            range.g0 = task.begin / TILE;
-            range.g1 = task.begin < task.end ? (task.end + TILE - 1) / TILE : range.g0;
+            range = task_range(a, i, task);
         } else {
             range = plan_range(a, sm);
             if (range.cta >= range.ctas || range.g0 >= range.g1)

@@ -131,12 +131,22 @@ template <> struct Half<__nv_bfloat16> {
     }
 };
 
-/* Adds 1 with acquire and release at gpu scope; returns the old value. */
-__device__ __forceinline__ uint32_t atomic_inc_acq_rel(uint32_t *p)
+/* Words that other CTAs write or read in the same launch: each on its own, in no order. */
+__device__ __forceinline__ float4 load_relaxed(const float *p)
 {
-    uint32_t old;
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(old) : "l"(p) : "memory");
-    return old;
+    float4 x;
+    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "l"(p)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_relaxed(float *p, const float4 &x)
+{
+    asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(x.x),
+                 "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
 }
 
 __device__ __forceinline__ void prefetch_l1(const void *p)

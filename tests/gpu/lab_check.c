@@ -124,6 +124,10 @@ static void check_shape(const AttnShape *s, Random *random, bool split, Totals *
             pc.rule = ATTN_SPLITS_FIXED, pc.s = 5;
         check_route(cuda, &pool, b, &plan, &pc, want, i == ATTN_ROUTE_MAX ? "few" : "all", t);
     }
+    if (t->cases / (ATTN_ROUTE_MAX + 1) % 8 == 1 && attn_cuda_slots_left(cuda) != 0) {
+        printf("FAIL d %d G %d: slots are not empty\n", s->head_dim, attn_group(s));
+        t->failures++;
+    }
     attn_cuda_free(cuda);
     free(want);
     attn_plan_free(&plan);

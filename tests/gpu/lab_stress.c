@@ -1,10 +1,10 @@
 /* attn-lab stress [--launches N] [--seed N]: the global-memory protocols under bad luck.
  *
  * Routes that merge inside the launch (persistent in both ways, workqueue-fused), thousands of
- * launches with fresh lengths, random waits before the protocol's steps, and task slots poisoned
- * before each launch; every output must have the bits of the same plan run without waits, and the
- * first of each batch is compared with the reference. Then one captured graph of `persistent` is
- * replayed with other lengths.
+ * launches with fresh lengths, random waits before the protocol's steps; every output must have
+ * the bits of the same plan run without waits, the first of each batch is compared with the
+ * reference, and in the end every word of every slot must be empty again. Then one captured graph
+ * of `persistent` is replayed with other lengths.
  */
 #include "lab.h"
 
@@ -144,11 +144,17 @@ int lab_stress(int argc, char **argv)
         const long before[3] = {s.launches, s.wrong, s.differ};
         for (int i = 0; i < total / 3 / 40; i++)
             one_batch(&s, kinds[k].route, calm, delayed, 40);
-        printf("stress: %s: %ld launches, %ld batches wrong, %ld outputs with other bits\n",
-               kinds[k].name, s.launches - before[0], s.wrong - before[1], s.differ - before[2]);
+        long left = attn_cuda_slots_left(calm) != 0;
         attn_cuda_free(calm);
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
+            left += attn_cuda_slots_left(delayed[i]) != 0;
             attn_cuda_free(delayed[i]);
+        }
+        s.wrong += left;
+        printf("stress: %s: %ld launches, %ld batches wrong, %ld outputs with other bits, %ld of 5 "
+               "workspaces with words left\n",
+               kinds[k].name, s.launches - before[0], s.wrong - before[1] - left,
+               s.differ - before[2], left);
     }
     replay_graph(&s);
     attn_plan_free(&s.plan);

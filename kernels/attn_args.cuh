@@ -29,8 +29,10 @@ struct StreamArgs {
     float scale_log2;         /* scale x log2 e */
     const StreamTask *tasks;  /* NULL: persistent */
     int n_tasks;
-    float *slots; /* all words EMPTY between launches (attn_merge.cuh) */
-    int readers;  /* CTAs that may wait for the slots of a (row, KV head), 1..MAX_READERS */
+    float *slots;       /* all words EMPTY between launches (attn_merge.cuh) */
+    uint32_t *arrivals; /* by first slot, zero between launches: the last to arrive is the only
+                           reader; NULL: readers are known beforehand */
+    int readers;        /* CTAs that may wait for the slots of a (row, KV head), 1..MAX_READERS */
     int c0,
         min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
     int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */

@@ -31,6 +31,7 @@ struct AttnCuda {
     int smem[MODES];
     float *slots[2]; /* persistent, tasks */
     int64_t n_slots[2];
+    uint32_t *arrivals;                /* [n_slots[TASKS]] */
     char *upload_host, *upload_device; /* StreamTask[max_tasks], AttnMerge[max_merges] */
     int64_t max_merges;
     cudaEvent_t uploaded;
@@ -193,7 +194,9 @@ static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
         if (s != ATTN_OK)
             return s;
     }
-    AttnStatus s;
+    AttnStatus s = allocate(self, (void **)&self->arrivals, 4 * self->n_slots[TASKS], error);
+    if (s != ATTN_OK)
+        return s;
     const int64_t upload = c->max_tasks * sizeof(StreamTask) + self->max_merges * sizeof(AttnMerge);
     if ((s = allocate(self, (void **)&self->upload_device, upload, error)) != ATTN_OK)
         return s;
@@ -251,6 +254,7 @@ void attn_cuda_free(AttnCuda *self)
         return;
     cudaFree(self->slots[0]);
     cudaFree(self->slots[1]);
+    cudaFree(self->arrivals);
     cudaFree(self->upload_device);
     cudaFreeHost(self->upload_host);
     if (self->uploaded != NULL)
@@ -265,6 +269,7 @@ AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error)
         4 * slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
     for (int mode = 0; mode < 2; ++mode) /* EMPTY */
         TRY(cudaMemset(self->slots[mode], 0xff, slot * self->n_slots[mode]), "reset");
+    TRY(cudaMemset(self->arrivals, 0, 4 * self->n_slots[TASKS]), "reset");
     TRY(cudaDeviceSynchronize(), "reset");
     return ATTN_OK;
 }
@@ -449,7 +454,7 @@ static AttnStatus run_list(AttnCuda *self, const AttnPool *pool, const AttnBatch
             StreamArgs *a = mode == TASKS ? &narrow : &wide;
             a->tasks = tasks + l->first, a->n_tasks = l->count;
             if (l->count > self->sms * self->tuning[mode].ctas_per_sm)
-                a->readers = 1; /* others wait for the CTA's place */
+                a->readers = 1, a->arrivals = self->arrivals;
             const int limit = self->config.sms ? self->sms : l->count;
             s = launch(self->stream_fn, l->count < limit ? l->count : limit,
                        32 * self->tuning[mode].warps, self->smem[mode], a, stream, error);

@@ -14,7 +14,8 @@
  * slots, so that the last step of a launch is one exchange with little work. There are no flags and
  * no fences: between launches every word of a slot is EMPTY (a NaN that no arithmetic yields and
  * that is never stored), a word that is not has been written, and its one reader waits for it and
- * empties it again.
+ * empties it again. Where a launch has more CTAs than run at once, waiting would keep others from
+ * starting: there the last of a (row, KV head) to arrive, by a counter, is its only reader.
  *
  * Both add states by a rule that knows the plan and the launch numbers alone, so the same launch
  * gives the same bits, in whatever order states come. No CTA that waits keeps one from starting
@@ -51,6 +52,18 @@ __device__ __forceinline__ int slot_ml(int group, int reader, int pair)
 __device__ __forceinline__ int slot_item(int group, int item)
 {
     return 4 * (MAX_READERS * ((group + 1) / 2) + item);
+}
+
+/* Items of each reader. */
+__host__ __device__ __forceinline__ int items_per_reader(int group, int d, int readers)
+{
+    return ((group + 1) / 2 * (d / 2) + readers - 1) / readers;
+}
+/* Has the reader items of the pair? Its m and l are stored for those readers, and emptied by them.
+ */
+__device__ __forceinline__ bool reads_pair(int per, int reader, int pair, int d)
+{
+    return reader * per < (pair + 1) * (d / 2) && (reader + 1) * per > pair * (d / 2);
 }
 
 __device__ __forceinline__ bool is_empty(const float4 &x)
@@ -143,7 +156,7 @@ __device__ __noinline__ void merge_states(const float *states, StateLayout layou
             output_write<T, D>(s, to.out, to.group, all, 2 * j);
         } else {
             slot_store(to.slot + slot_item(to.group, all * (D / 2) + j), s.o);
-            if (j < to.readers)
+            if (j < to.readers && reads_pair(items_per_reader(to.group, D, to.readers), j, all, D))
                 slot_store(to.slot + slot_ml(to.group, j, all),
                            make_float4(s.m0, s.l0, s.m1, s.l1));
         }
@@ -178,7 +191,7 @@ __device__ __forceinline__ Place share_place(const Share &share, int group, int 
                                              int round)
 {
     const int items = (group + 1) / 2 * (D / 2), lane = threadIdx.x & 31;
-    const int per = (items + share.readers - 1) / max(share.readers, 1);
+    const int per = items_per_reader(group, D, max(share.readers, 1));
     const int first = share.reader * per, end = min(items, first + per);
     int log = share.n > 16 ? 5 : 32 - __clz(max(share.n, 1) - 1);
     if (log > 0 && (per << log) > 16 * warps)
@@ -308,8 +321,11 @@ __device__ __forceinline__ void merge_shares(const Share &late, const Share &ear
 template <int D> __device__ __forceinline__ void share_end(const Share &share, int group)
 {
     const int pair = threadIdx.x & 31, warps = blockDim.x >> 5;
+    if (share.n == 0 || pair >= (group + 1) / 2 ||
+        !reads_pair(items_per_reader(group, D, share.readers), share.reader, pair, D))
+        return;
 #pragma unroll 1
-    for (int i = threadIdx.x >> 5; i < share.n && pair < (group + 1) / 2; i += warps)
+    for (int i = threadIdx.x >> 5; i < share.n; i += warps)
         slot_empty(share_slot(share, slot_floats(group, D), i) +
                    slot_ml(group, share.reader, pair));
 }

@@ -103,15 +103,29 @@ __device__ __forceinline__ Share share_of(const StreamArgs &a, const Cut &cut)
             static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D};
 }
 
+/* Is this CTA the last of the cut's to arrive? Its words and others' may still be on their way. */
+__device__ __forceinline__ bool is_last(const StreamArgs &a, const Smem &sm, const Cut &cut)
+{
+    if (threadIdx.x == 0)
+        *sm.scan = atomic_inc_wrap(a.arrivals + cut.first_slot, cut.n_slots - 1) ==
+                   (uint32_t)cut.n_slots - 1;
+    __syncthreads();
+    return *sm.scan != 0;
+}
+
 /* Merges this CTA's shares of the range's first and last piece, by different warps as far as
  * possible. */
 template <typename T, int D>
-__device__ __forceinline__ void settle(const StreamArgs &a, const Cut &early, const Cut &late)
+__device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, const Cut &early,
+                                       const Cut &late)
 {
     if (early.n_slots + late.n_slots == 0)
         return;
     const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5;
-    const Share first = share_of<T, D>(a, early), last = share_of<T, D>(a, late);
+    const Share first = share_of<T, D>(a, early);
+    Share last = share_of<T, D>(a, late);
+    if (a.arrivals != NULL)
+        last.reader = 0, last.n = is_last(a, sm, late) ? late.n_slots : 0;
     merge_shares<T, D>(last, first, a.group, warp, warps - 1 - warp, warps);
     __syncthreads();
     share_end<D>(last, a.group);
@@ -261,7 +275,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
         accumulator_begin<T, D, NT>(a, acc, p.row, p.head);
     }
     random_delay(a, 2);
-    settle<T, D>(a, early, p.cut);
+    settle<T, D>(a, sm, early, p.cut);
 }
 
 template <typename T, int D, int NT>

@@ -131,6 +131,17 @@ template <> struct Half<__nv_bfloat16> {
     }
 };
 
+/* Adds 1, `last` wraps to 0; returns the old value. Orders nothing. */
+__device__ __forceinline__ uint32_t atomic_inc_wrap(uint32_t *p, uint32_t last)
+{
+    uint32_t old;
+    asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(p), "r"(last)
+                 : "memory");
+    return old;
+}
+
 /* Words that other CTAs write or read in the same launch: each on its own, in no order. */
 __device__ __forceinline__ float4 load_relaxed(const float *p)
 {

@@ -44,7 +44,8 @@ static void run(AttnCuda *cuda, Stress *s, const Batch *b, uint16_t *out)
     CUDA(cudaMemcpy(out, b->out, 2 * s->count, cudaMemcpyDeviceToHost));
 }
 
-static void one_batch(Stress *s, AttnRoute route, AttnCuda *calm, AttnCuda *const *delayed, int n)
+static void one_batch(Stress *s, AttnRoute route, int splits, AttnCuda *calm,
+                      AttnCuda *const *delayed, int n)
 {
     int lens[ROWS];
     for (int r = 0; r < ROWS; r++)
@@ -55,6 +56,8 @@ static void one_batch(Stress *s, AttnRoute route, AttnCuda *calm, AttnCuda *cons
     if (random_below(&s->random, 2))
         attn_cuda_fit_plan(calm, &pc, ROWS, lens);
     pc.min_tokens = 16 << random_below(&s->random, 4);
+    if (splits > 0)
+        pc.rule = ATTN_SPLITS_FIXED, pc.s = splits;
     if (attn_plan_build(&s->plan, &pc, &s->shape, ROWS, lens) != ATTN_OK)
         lab_fail(__FILE__, __LINE__, "plan");
     double *want = batch_reference(b, &s->pool, 0, 1);
@@ -133,17 +136,18 @@ int lab_stress(int argc, char **argv)
     static const struct {
         const char *name;
         AttnRoute route;
-        int warps;
-    } kinds[] = {{"persistent", ATTN_PERSISTENT, 0},
-                 {"persistent, one warp a CTA", ATTN_PERSISTENT, 1},
-                 {"workqueue-fused", ATTN_WORKQUEUE_FUSED, 0}};
-    for (int k = 0; k < 3; k++) {
+        int warps, splits;
+    } kinds[] = {{"persistent", ATTN_PERSISTENT, 0, 0},
+                 {"persistent, one warp a CTA", ATTN_PERSISTENT, 1, 0},
+                 {"workqueue-fused", ATTN_WORKQUEUE_FUSED, 0, 0},
+                 {"workqueue-fused, more tasks than run at once", ATTN_WORKQUEUE_FUSED, 0, 90}};
+    for (int k = 0; k < 4; k++) {
         AttnCuda *calm = make(&s, kinds[k].warps, 0), *delayed[4];
         for (int i = 0; i < 4; i++)
             delayed[i] = make(&s, kinds[k].warps, (uint32_t)random_next(&s.random) | 1);
         const long before[3] = {s.launches, s.wrong, s.differ};
-        for (int i = 0; i < total / 3 / 40; i++)
-            one_batch(&s, kinds[k].route, calm, delayed, 40);
+        for (int i = 0; i < total / 4 / 40; i++)
+            one_batch(&s, kinds[k].route, kinds[k].splits, calm, delayed, 40);
         long left = attn_cuda_slots_left(calm) != 0;
         attn_cuda_free(calm);
         for (int i = 0; i < 4; i++) {

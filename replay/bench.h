@@ -6,9 +6,10 @@
  * against the fp64 reference, and all of its rows against the first route that passed. Only what is
  * right is timed.
  *
- * Timing, the same for all: in each round every route runs, in another order each time. On a GPU a
- * route runs once untimed, so that its code is in the caches, and then once for each of its times,
- * always on other pages than the run before, so that K and V are not:
+ * Timing, the same for all: in each round every route runs, in another order each time. On a GPU
+ * caches are emptied before a route's turn. It runs once untimed, so that its code is in them, and
+ * then once for each of its times, always on other pages than the run before, so that K and V are
+ * not:
  *   kernel      events around its launches, behind a spinning kernel
  *   wall        plan with its uploads, launches, synchronised; plan is the first part of it
  *   graph       kernel and wall once more with the launches replayed from one captured graph, where

@@ -230,6 +230,63 @@ static void test_run(void)
 }
 
 /* The longest and the shortest row always, others in order while they fit; 0 bytes: all. */
+/* --- caches, on a backend that is not the CPU's by name alone --- */
+
+static GArray *asked; /* guint: what execute() was asked for, with LANE_SHIFT route */
+enum { LANE_SHIFT = 16 };
+
+static gboolean execute_noted(Backend *self, const Route *route, const AttnPlan *plan, gint repeats,
+                              guint what, Execution *ret, GError **error)
+{
+    const guint run = what | ((guint)route->ops->builtin + 1) << LANE_SHIFT;
+    g_array_append_val(asked, run);
+    return backend_cpu.execute(self, route, plan, repeats, what, ret, error);
+}
+
+/* In every route's turn caches are emptied before the first run, which is not timed, and stay as
+ * they are from there on; all turns are alike. */
+static void check_turns(guint runs)
+{
+    guint i = 0, turns = 0;
+    while (i < asked->len && (g_array_index(asked, guint, i) & RUN_CHECK) != 0)
+        i++;
+    for (; i < asked->len; turns++) {
+        const guint first = g_array_index(asked, guint, i);
+        g_assert_cmpuint(first & (RUN_COLD | RUN_NO_KERNEL), ==, 0);
+        for (guint k = 1; k < runs; k++) {
+            const guint what = g_array_index(asked, guint, i + k);
+            g_assert_cmpuint(what >> LANE_SHIFT, ==, first >> LANE_SHIFT);
+            g_assert_cmpuint(what & RUN_COLD, !=, 0);
+        }
+        i += runs;
+    }
+    g_assert_cmpuint(i, ==, asked->len);
+    g_assert_cmpuint(turns, >=, 2 * ATTN_ROUTE_MAX);
+}
+
+static void test_emptied_between_routes(void)
+{
+    BackendOps ops = backend_cpu;
+    ops.execute = execute_noted;
+    for (int kernel_only = 0; kernel_only < 2; kernel_only++) {
+        g_autoptr(GError) error = NULL;
+        BenchConfig config;
+        asked = g_array_new(FALSE, FALSE, sizeof(guint));
+        bench_config_init(&config);
+        config.backend.info = &ops.info;
+        config.config.threads = 1;
+        config.rounds = 2;
+        config.kernel_only = kernel_only != 0;
+        add(&config, "len=64;rows=2;heads=4:2");
+        g_autoptr(BenchResult) result = bench_run(&config, NULL, NULL, &error);
+        g_assert_no_error(error);
+        g_assert_false(result->wrong);
+        check_turns(kernel_only ? 2 : 3); /* to warm, kernel; wall */
+        bench_config_clear(&config);
+        g_array_unref(asked);
+    }
+}
+
 static void test_rows_to_check(void)
 {
     const AttnShape shape = {4, 1, 64, 16, ATTN_F16, ATTN_HND}; /* 256 bytes an entry */
@@ -342,6 +399,7 @@ int main(int argc, char **argv)
     g_test_add_func("/bench/bad-cells", test_bad_cells);
     g_test_add_func("/bench/lens", test_lens);
     g_test_add_func("/bench/run", test_run);
+    g_test_add_func("/bench/emptied-between-routes", test_emptied_between_routes);
     g_test_add_func("/bench/rows-to-check", test_rows_to_check);
     g_test_add_func("/bench/no-time", test_no_time);
     g_test_add_func("/bench/left-out", test_left_out);

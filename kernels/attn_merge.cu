@@ -8,17 +8,9 @@ template <typename T, int D>
 __global__ void __launch_bounds__(256) attn_merge(const __grid_constant__ MergeArgs a)
 {
     const AttnMerge m = a.merges[blockIdx.x];
-    const Share share = {a.slots + (int64_t)m.first_slot * slot_floats(a.group, D),
-                         1,
-                         0,
-                         m.n_slots,
-                         0,
-                         1,
-                         static_cast<T *>(a.out) +
-                             ((int64_t)m.row * a.kv_heads + m.kv_head) * a.group * D};
-    merge_shares<T, D>(share, Share{}, a.group, threadIdx.x >> 5, 0, blockDim.x >> 5);
-    __syncthreads();
-    share_end<D>(share, a.group);
+    merge_alone<T, D>(a.slots + (int64_t)m.first_slot * slot_floats(a.group, D), m.n_slots, a.group,
+                      static_cast<T *>(a.out) +
+                          ((int64_t)m.row * a.kv_heads + m.kv_head) * a.group * D);
 }
 
 const void *merge_kernel(const AttnShape &shape)

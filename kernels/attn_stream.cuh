@@ -14,18 +14,12 @@
 #ifndef KV_KERNELS_ATTN_STREAM_CUH
 #define KV_KERNELS_ATTN_STREAM_CUH
 
+#include "kernels/attn_exchange.cuh"
 #include "kernels/attn_load.cuh"
 #include "kernels/attn_math.cuh"
-#include "kernels/attn_merge.cuh"
 
 namespace kv
 {
-
-/* A (row, KV head) whose slots are merged in this launch. */
-struct Cut {
-    int pair;                       /* row x KV heads + head */
-    int first_slot, n_slots, index; /* n_slots 0: none; this CTA's is the index-th */
-};
 
 /* A CTA's part of one (row, KV head). */
 struct Piece {
@@ -85,51 +79,6 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
         else
             __syncthreads();
     }
-}
-
-/* What this CTA merges of a cut. Readers are those that were started last, so that none waits for
- * one that may not have been. */
-template <typename T, int D>
-__device__ __forceinline__ Share share_of(const StreamArgs &a, const Cut &cut)
-{
-    const int readers = min(a.readers, cut.n_slots);
-    const int reader = a.tasks ? cut.index - (cut.n_slots - readers) : cut.index;
-    return {a.slots + (int64_t)cut.first_slot * slot_floats(a.group, D),
-            a.tasks ? 1 : 2,
-            a.tasks ? 0 : 1,
-            reader >= 0 && reader < readers ? cut.n_slots : 0,
-            reader,
-            readers,
-            static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D};
-}
-
-/* Is this CTA the last of the cut's to arrive? Its words and others' may still be on their way. */
-__device__ __forceinline__ bool is_last(const StreamArgs &a, const Smem &sm, const Cut &cut)
-{
-    if (threadIdx.x == 0)
-        *sm.scan = atomic_inc_wrap(a.arrivals + cut.first_slot, cut.n_slots - 1) ==
-                   (uint32_t)cut.n_slots - 1;
-    __syncthreads();
-    return *sm.scan != 0;
-}
-
-/* Merges this CTA's shares of the range's first and last piece, by different warps as far as
- * possible. */
-template <typename T, int D>
-__device__ __forceinline__ void settle(const StreamArgs &a, const Smem &sm, const Cut &early,
-                                       const Cut &late)
-{
-    if (early.n_slots + late.n_slots == 0)
-        return;
-    const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5;
-    const Share first = share_of<T, D>(a, early);
-    Share last = share_of<T, D>(a, late);
-    if (a.arrivals != NULL)
-        last.reader = 0, last.n = is_last(a, sm, late) ? late.n_slots : 0;
-    merge_shares<T, D>(last, first, a.group, warp, warps - 1 - warp, warps);
-    __syncthreads();
-    share_end<D>(last, a.group);
-    share_end<D>(first, a.group);
 }
 
 /* Works through the warp's tiles of `piece`. */
@@ -275,7 +224,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
         accumulator_begin<T, D, NT>(a, acc, p.row, p.head);
     }
     random_delay(a, 2);
-    settle<T, D>(a, sm, early, p.cut);
+    settle<T, D>(a, sm.scan, early, p.cut);
 }
 
 template <typename T, int D, int NT>

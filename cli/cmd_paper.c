@@ -30,7 +30,7 @@ typedef struct PaperOptions {
     char **models;
     gint64 max_active, seed, requests, steps; /* NOT_GIVEN */
     gint layers, device, tp;                  /* NOT_GIVEN */
-    gboolean counters, json, quick, quiet, redraw;
+    gboolean counters, json, quick, quiet, redraw, scripts;
 } PaperOptions;
 
 static void paper_options_clear(PaperOptions *o)
@@ -154,6 +154,7 @@ static gboolean check_given(const PaperOptions *o, guint runs, GError **error)
         {"--steps-file", o->steps_file != NULL, ONE_TRACE},
         {"--json", o->json, ONE_TRACE},
         {"--redraw", o->redraw, REDRAW},
+        {"--scripts", o->scripts, ATTENTION | LAYER | REDRAW},
         {"--quick", o->quick, ATTENTION | LAYER},
         {"--backend", o->backend != NULL, ATTENTION | LAYER},
         {"--runtime", o->runtime != NULL, ATTENTION | LAYER},
@@ -219,6 +220,7 @@ static gboolean whole_folder(const Invocation *inv, const PaperOptions *o, guint
         .backend = g_strcmp0(o->backend, "auto") == 0 ? NULL : o->backend,
         .profile = o->profile,
         .quick = o->quick,
+        .scripts = o->scripts,
         .layers = (gint)given_or(o->layers, 32),
         .device = (gint)given_or(o->device, 0),
         .progress = progress,
@@ -281,6 +283,8 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
         {"device", 0, 0, G_OPTION_ARG_INT, &o.device, "CUDA device (default 0)", "N"},
         {"redraw", 0, 0, G_OPTION_ARG_NONE, &o.redraw,
          "run nothing: pictures and report again from the tables in DIR", NULL},
+        {"scripts", 0, 0, G_OPTION_ARG_NONE, &o.scripts,
+         "of the pictures data and scripts alone: do not call gnuplot", NULL},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "no progress", NULL},
         {"counters", 0, 0, G_OPTION_ARG_NONE, &o.counters,
          "scheduler-derived figures, exact, without a GPU", NULL},
@@ -320,7 +324,7 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
     if (!check_given(&o, runs, error) || !check_values(&o, error))
         return FALSE;
     if (o.redraw)
-        return paper_draw(o.out, error);
+        return paper_draw(o.out, o.scripts, error);
     if (o.out != NULL)
         return whole_folder(inv, &o, runs, error);
     if (o.trace != NULL)

@@ -109,10 +109,11 @@ static gboolean open_layer(PaperRun *run, gboolean named, GError **error)
 }
 
 /* Where pictures cannot be drawn the page comes without them, and the error is theirs. */
-gboolean paper_draw(const char *folder, GError **error)
+gboolean paper_draw(const char *folder, gboolean scripts_only, GError **error)
 {
     g_autoptr(GError) local = NULL;
-    if (!paper_pictures_draw(folder, &local) && g_error_matches(local, KV_ERROR, KV_ERROR_INPUT)) {
+    if (!paper_pictures_draw(folder, scripts_only, &local) &&
+        g_error_matches(local, KV_ERROR, KV_ERROR_INPUT)) {
         g_propagate_error(error, g_steal_pointer(&local));
         return FALSE;
     }
@@ -143,7 +144,7 @@ gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *la
                     run->wrong, run->out);
         ok = FALSE;
     }
-    ok = ok && paper_draw(run->out, error);
+    ok = ok && paper_draw(run->out, run->scripts, error);
     g_free(run->backend_line);
     g_free(run->device_name);
     return ok;

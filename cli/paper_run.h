@@ -21,6 +21,7 @@ typedef struct PaperRun {
     const char *profile; /* device profile file; NULL = the built-in guess */
     gboolean learned;    /* the profile has a learned model */
     gboolean quick;
+    gboolean scripts;       /* no gnuplot: data and scripts of the pictures alone */
     gboolean executes, gpu; /* what the backend does */
     gint layers, device;
     Progress *progress;
@@ -109,8 +110,8 @@ gboolean paper_write_studies(PaperRun *run, GError **error);
 gboolean paper_check_layer(PaperRun *run, const PaperLayer *layer, GError **error);
 /* layer.csv and layer.json: measured where the backend is a GPU's, else counted. */
 gboolean paper_write_layer(PaperRun *run, const PaperLayer *layer, GError **error);
-/* Pictures and report of what lies in the folder. */
-gboolean paper_draw(const char *folder, GError **error);
+/* Pictures (or their data and scripts alone) and report of what lies in the folder. */
+gboolean paper_draw(const char *folder, gboolean scripts_only, GError **error);
 /* The folder: the tables of attention alone, or of whole layers (NULL = not asked for), or both;
  * then the pictures and the report of all that lies there. */
 gboolean paper_write_all(PaperRun *run, gboolean attention, const PaperLayer *layer,

@@ -367,11 +367,11 @@ static gboolean is_there(const char *folder, const char *file)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-gboolean paper_pictures_draw(const char *folder, GError **error)
+gboolean paper_pictures_draw(const char *folder, gboolean scripts_only, GError **error)
 {
     g_autofree char *where = g_build_filename(folder, "plots", NULL);
     GnuplotJob *job[G_N_ELEMENTS(pictures)] = {NULL};
-    gboolean ok = TRUE, draw = TRUE;
+    gboolean ok = TRUE, draw = !scripts_only;
     g_autoptr(GError) missing = NULL;
     for (guint i = 0; ok && i < G_N_ELEMENTS(pictures); i++) {
         if (!is_there(folder, pictures[i].table))
@@ -385,7 +385,7 @@ gboolean paper_pictures_draw(const char *folder, GError **error)
         if (ok && draw) /* without gnuplot the rest still gets its data and scripts */
             job[i] = gnuplot_job_start(where, picture->name, picture->script->str, "png svg pdf",
                                        &missing);
-        draw = missing == NULL;
+        draw = draw && missing == NULL;
     }
     for (guint i = 0; i < G_N_ELEMENTS(pictures); i++) {
         g_autoptr(GError) local = NULL;

@@ -277,6 +277,20 @@ def test_without_gnuplot_all_but_the_pictures():
     assert os.path.exists('p/layer.csv') and os.path.exists('p/layer.json') and os.path.exists('p/plots/paper_layer.gp')
 
 
+def test_scripts_alone_where_there_is_no_gnuplot():
+    here = {'PATH': '/nonexistent'}
+    status, out, err = run('paper', '--out', 'p', '--quick', '--backend', 'counters', '--quiet', '--scripts', env=here)
+    assert status == 0 and 'gnuplot' not in err, (status, err)
+    assert os.path.exists('p/main.csv') and os.path.exists('p/report.html')
+    drawn = {f.rsplit('.', 1)[1] for f in os.listdir('p/plots')}
+    assert drawn == {'dat', 'gp'}, drawn
+    status, out, err = run('paper', '--out', 'p', '--redraw', '--scripts', env=here)
+    assert status == 0 and not [f for f in os.listdir('p/plots') if f.endswith('.png')], (status, err)
+    ok('paper', '--out', 'p', '--redraw')
+    assert os.path.getsize('p/plots/paper_times.png') > 200 and 'data:image/svg' in open('p/report.html').read()
+    fails(2, '--scripts', '--out', args=('paper', '--counters', '--scripts'))
+
+
 def test_two_config_files_are_told_apart():
     import json
     config = {'num_hidden_layers': 2, 'hidden_size': 1024, 'num_attention_heads': 8, 'num_key_value_heads': 2, 'head_dim': 128,

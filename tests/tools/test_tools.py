@@ -246,6 +246,69 @@ def measure_policy(folder):
 
 
 @case
+def measure_policy_paper_without_gnuplot(folder):
+    """The tables are kept and the part is done; pictures are drawn later."""
+    build, out, path = (os.path.join(folder, name) for name in ("build", "out", "bin"))
+    for name in (path, out):
+        os.makedirs(name)
+    for there in os.environ["PATH"].split(os.pathsep):
+        for name in os.listdir(there) if os.path.isdir(there) else ():
+            if name != "gnuplot" and not os.path.lexists(os.path.join(path, name)):
+                os.symlink(os.path.join(there, name), os.path.join(path, name))
+    # Nothing is executed, so that it is quick.
+    script(os.path.join(build, "kvreplay"), '[ "$1" = paper ] || exec "%s" "$@"\n' % KVREPLAY +
+           'exec "%s" $(echo "$@" | sed "s/--backend cpu/--backend counters/")\n' % KVREPLAY)
+    shutil.copy(os.path.join(os.path.dirname(TOOLS), "docs", "results", "h200", "profile-nvidia-h200.json"), os.path.join(out, "profile.json"))
+    with open(os.path.join(out, "parts.csv"), "w") as f:
+        f.write("part,outcome,seconds,gpu,driver,commit,date,options\n")
+    status, text, err = tool("measure-policy", "--build", build, "--backend", "cpu", "--quick", "--out", out, "--only", "paper", path=path)
+    assert status == 0 and parts(out) == {"paper": "done"}, (status, text, err)
+    assert "no gnuplot here" in text, text
+    kept = os.listdir(os.path.join(out, "paper", "plots"))
+    assert "paper_times.gp" in kept and "paper_times.png" not in kept and os.path.exists(os.path.join(out, "paper", "main.csv")), kept
+    subprocess.run([KVREPLAY, "paper", "--out", os.path.join(out, "paper"), "--redraw"], check=True)
+    assert os.path.exists(os.path.join(out, "paper", "plots", "paper_times.png"))
+
+
+@case
+def judge_speed(folder):
+    """Goals by size and shape; the kept notes hold what the kept table gives; what is refused."""
+    head = "cell,route,q_heads,kv_heads,head_dim,kv_bytes,floor_us,kernel_us,graph_us\n"
+    table, page = os.path.join(folder, "speed.csv"), os.path.join(folder, "page.md")
+
+    def judged(*lines):
+        with open(table, "w") as f:
+            f.write(head + "".join(line + "\n" for line in lines))
+        status, text, err = tool("judge-speed", table)
+        assert status == 0, err
+        return [line.split("|")[-2].strip() for line in text.split("\n\n")[0].splitlines()[2:]], text
+    small, large = "32,8,128,200000000,50,%s,0", "32,8,128,%d,200,%s,199"
+    assert judged("a,persistent," + small % 54.5, "b,persistent," + small % 54.51)[0] == ["persistent", "no"]
+    assert judged("a,workqueue-fused," + large % (256e6, 212), "b,workqueue-fused," + large % (1e9, 206.01))[0] == ["fused", "no"]
+    assert judged("a,persistent,32,4,128,200000000,50,56,0", "b,persistent,32,8,64,200000000,50,56,0")[0] == ["persistent"] * 2
+    assert judged("a,persistent,32,4,128,1000000000,200,216,0", "b,persistent,32,8,64,1000000000,200,208.01,0")[0] == ["persistent", "no"]
+    met, text = judged("short256,persistent," + small % 65, "short256,workqueue-fused," + small % 65.01, "x_even,persistent," + small % 1)
+    assert met[0] == "persistent" and "x_even" not in text
+    met, text = judged("a,persistent," + small % 60, "a,single," + small % 54)
+    assert met == ["single"] and "| below 256 MB | 1 | 0 | 1 | a (1.200, +10.0) |" in text, text
+
+    kept = os.path.join(os.path.dirname(TOOLS), "docs", "results", "h200")
+    shutil.copy(os.path.join(kept, "notes.md"), page)
+    assert tool("judge-speed", os.path.join(kept, "speed.csv"), "--into", page)[0] == 0
+    assert read(folder, "page.md") == read(kept, "notes.md"), "tools/judge-speed docs/results/h200/speed.csv --into docs/results/h200/notes.md"
+
+    for text, needle in ((head, "no line follows"), ("cell,route\n", "speed.csv:1: no column 'q_heads'"), (head + "a,persistent,32,8,128,x,50,60,0\n", "speed.csv:2: ")):
+        with open(table, "w") as f:
+            f.write(text)
+        refused(2, needle, "judge-speed", table)
+    refused(2, "No such file", "judge-speed", os.path.join(folder, "none.csv"))
+    with open(page, "w") as f:
+        f.write("no marks\n")
+    refused(2, "once each", "judge-speed", os.path.join(kept, "speed.csv"), "--into", page)
+    assert read(folder, "page.md") == "no marks\n"
+
+
+@case
 def measure_policy_from_a_bundle(folder):
     """Parts that are quick on a CPU; a part without what it needs fails, and says what."""
     into, out = os.path.join(folder, "packed here"), os.path.join(folder, "out")

@@ -38,7 +38,7 @@ __device__ __forceinline__ void plan_prefix(const StreamArgs &a, const Smem &sm)
             sm.len[r] = len;
         }
         const int tiles = warp_scan((len + TILE - 1) / TILE);
-        const int full = __popc(__ballot_sync(~0u, len > 0) & (2u << lane) - 1);
+        const int full = __popc(__ballot_sync(~0u, len > 0) & ((2u << lane) - 1));
         if (lane == 31)
             sm.scan[2 * warp] = tiles, sm.scan[2 * warp + 1] = full;
         __syncthreads();

@@ -17,8 +17,8 @@ namespace
 
 struct Piece {
     int pair;
-    Cut cut;   /* n_slots 0: whole */
-    int slot;  /* -1: the output */
+    Cut cut;  /* n_slots 0: whole */
+    int slot; /* -1: the output */
 };
 struct Work { /* of a CTA */
     std::vector<Piece> pieces;
@@ -46,7 +46,8 @@ double uniform(uint64_t key)
 /* State of one warp's part of a piece: m, l, acc of a head. Some have seen nothing. */
 double state_m(const Launch &l, int pair, int cta, int warp, int head)
 {
-    const uint64_t key = l.content ^ (uint64_t)((((pair * 331 + cta) * 17 + warp) * 37) + head) * 977;
+    const uint64_t key =
+        l.content ^ (uint64_t)((((pair * 331 + cta) * 17 + warp) * 37) + head) * 977;
     return uniform(key) < 0.1 ? -INFINITY : 30 * uniform(key + 1) - 15;
 }
 float state_x(const Launch &l, int pair, int cta, int warp, int head, int i)
@@ -74,8 +75,9 @@ void fill_states(const Launch &l, int pair, int cta, int first_pair, int pairs, 
             }
 }
 
-template <int D> void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
-                              std::vector<float> &smem, int *word)
+template <int D>
+void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
+             std::vector<float> &smem, int *word)
 {
     const int stride = merge_floats(l.group, D), all = (l.group + 1) / 2;
     Cut early = {}, late = {};
@@ -120,12 +122,13 @@ std::vector<uint16_t> run(const Launch &l, Device &device, uint64_t seed)
         threads.emplace_back([&, c] {
             std::vector<float> smem((size_t)(merge_floats(l.group, l.d) * l.warps));
             int word = 0;
-            emulated::cta_run(32 * l.warps, (unsigned)c, (unsigned)l.ctas.size(), mix(seed + c), [&] {
-                if (l.d == 64)
-                    run_cta<64>(l, a, l.ctas[c], (int)c, smem, &word);
-                else
-                    run_cta<128>(l, a, l.ctas[c], (int)c, smem, &word);
-            });
+            emulated::cta_run(32 * l.warps, (unsigned)c, (unsigned)l.ctas.size(), mix(seed + c),
+                              [&] {
+                                  if (l.d == 64)
+                                      run_cta<64>(l, a, l.ctas[c], (int)c, smem, &word);
+                                  else
+                                      run_cta<128>(l, a, l.ctas[c], (int)c, smem, &word);
+                              });
         });
     for (std::thread &t : threads)
         t.join();
@@ -157,7 +160,8 @@ void check_outputs(const Launch &l, const std::vector<uint16_t> &out)
                 const double got =
                     attn_f16_to_f32(out[(size_t)((pair * l.group + head) * l.d + i)]);
                 if (!(fabs(got - want) <= 2e-3 * (1 + fabs(want))))
-                    g_error("pair %d head %d dimension %d: %g, expected %g", pair, head, i, got, want);
+                    g_error("pair %d head %d dimension %d: %g, expected %g", pair, head, i, got,
+                            want);
             }
         }
 }
@@ -167,7 +171,8 @@ void cut_ranges(Launch &l, int ctas, GRand *random)
 {
     std::vector<int> begin = {0};
     for (int p = 0; p < l.pairs; ++p)
-        begin.push_back(begin.back() + g_rand_int_range(random, 1, g_rand_boolean(random) ? 40 : 6));
+        begin.push_back(begin.back() +
+                        g_rand_int_range(random, 1, g_rand_boolean(random) ? 40 : 6));
     const int tiles = begin.back(), n = std::min(ctas, tiles);
     auto first = [&](int c) { return (int)((int64_t)tiles * c / n); };
     auto owner = [&](int tile) {
@@ -232,8 +237,10 @@ void test_exchange(gconstpointer data)
         Device device = {std::vector<float>((size_t)words, __uint_as_float(EMPTY)),
                          std::vector<uint32_t>(80)};
         for (int i = 0; i < 5; ++i) {
-            Launch l = {shape.group, shape.d, shape.warps, g_rand_int_range(random, 1, 6),
-                        kind != RANGES, kind == ALONE, {}, 0, g_rand_int(random)};
+            Launch l = {
+                shape.group,       shape.d,       shape.warps, g_rand_int_range(random, 1, 6),
+                kind != RANGES,    kind == ALONE, {},          0,
+                g_rand_int(random)};
             if (kind == RANGES)
                 cut_ranges(l, g_rand_int_range(random, 1, 24), random);
             else

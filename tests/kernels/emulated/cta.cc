@@ -84,10 +84,22 @@ void enter()
 
 } // namespace
 
-Dim thread_index() { return {cta->now}; }
-Dim block_dim() { return {(unsigned)cta->fibers.size()}; }
-Dim block_index() { return {cta->block}; }
-Dim grid_dim() { return {cta->grid}; }
+Dim thread_index()
+{
+    return {cta->now};
+}
+Dim block_dim()
+{
+    return {(unsigned)cta->fibers.size()};
+}
+Dim block_index()
+{
+    return {cta->block};
+}
+Dim grid_dim()
+{
+    return {cta->grid};
+}
 
 void yield()
 {
@@ -107,6 +119,18 @@ uint32_t exchange(uint32_t word, int from)
     const uint32_t got = cta->words[cta->now / 32 * 32 + (unsigned)(from & 31)];
     meet(warp, 32);
     return got;
+}
+
+uint32_t ballot(bool bit)
+{
+    Meeting &warp = cta->warps[cta->now / 32];
+    uint32_t bits = 0;
+    cta->words[cta->now] = bit;
+    meet(warp, 32);
+    for (unsigned i = 0; i < 32; ++i)
+        bits |= cta->words[cta->now / 32 * 32 + i] << i;
+    meet(warp, 32);
+    return bits;
 }
 
 int32_t largest(int32_t key)
@@ -163,7 +187,8 @@ void cta_run(int threads, unsigned block, unsigned grid, uint64_t seed,
             swapcontext(&self.scheduler, &f.context);
             left -= f.done;
         }
-        for (size_t n = self.kept.size() / 3 + (draw(4) == 0), k = 0; k < n && !self.kept.empty(); ++k)
+        for (size_t n = self.kept.size() / 3 + (draw(4) == 0), k = 0; k < n && !self.kept.empty();
+             ++k)
             let_go(draw((uint32_t)self.kept.size()));
         if (draw(4) == 0)
             sched_yield();

@@ -26,6 +26,8 @@ Dim thread_index(), block_dim(), block_index(), grid_dim();
 void sync_threads();
 /* All lanes give a word and get lane `from`'s. */
 uint32_t exchange(uint32_t word, int from);
+/* A bit a lane. */
+uint32_t ballot(bool bit);
 /* The largest of the lanes' keys. */
 int32_t largest(int32_t key);
 /* A turn for others, and some of the stores that were kept back. */

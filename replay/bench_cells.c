@@ -245,7 +245,9 @@ static const char *const calibration[] = {
     COARSE ";heads=32:32",
     DRAWN ";heads=32:32",
     LONG ";heads=32:32",
-    "len=3k,12k,40k;rows=4,8;heads=32:32", /* 32 KV heads fill evenly with fewer rows */
+    "len=3k,12k,40k;rows=2,4,8;heads=32:32", /* rows that fill a card evenly or halve it, by heads */
+    "len=3k,12k,40k;rows=16,32;dim=64",
+    "len=3k,12k,40k;rows=32,64;heads=32:4",
     "len=96,300,700,1300,2500,5k;rows=1,3,5,7,10,14,20,28,48,96,192",
     "len=48,180;rows=5,14,28,96",
     "len=ragged:300,ragged:700,ragged:1500,ragged:3k,spike:700,spike:1500,spike:6k;"

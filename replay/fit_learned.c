@@ -2,10 +2,10 @@
  *
  * Samples are weighed by how well their times are known. The same plan timed under several routes'
  * names (`buckets`, `masked` and `workqueue` over equal rows) comes out alike within a quarter of a
- * per cent on long steps, and within a quarter of a microsecond on short ones; by relative errors
- * alone, launches of 7 us would bend what is said of steps of milliseconds, where routes are told
- * apart by one per cent. And by best time of the step / its time: a policy is hurt by errors about
- * routes that are near the best one, not about those far off.
+ * per cent on long steps, and within 0.15 us on short ones; by relative errors alone, launches of
+ * 7 us would bend what is said of steps of milliseconds, where routes are told apart by one per
+ * cent. And by best time of the step / its time: a policy is hurt by errors about routes that are
+ * near the best one, not about those far off.
  *
  * What is left of each sample becomes a point (replay/near.h). Points close to each other are made
  * one; the less noise a time has, the more it counts.
@@ -16,7 +16,7 @@
 #include "replay/model.h"
 
 #define NOISE_PART 0.0025
-#define NOISE_US 0.25
+#define NOISE_US 0.15
 #define SURE 0.01           /* noise with which a point counts half */
 #define CLOSE 0.25          /* distance at which points become one */
 enum { MOST_POINTS = 320 }; /* of a route: a decision looks at those within reach */

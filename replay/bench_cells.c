@@ -245,7 +245,7 @@ static const char *const calibration[] = {
     COARSE ";heads=32:32",
     DRAWN ";heads=32:32",
     LONG ";heads=32:32",
-    "len=3k,12k,40k;rows=2,4,8;heads=32:32", /* rows that fill a card evenly or halve it, by heads */
+    "len=3k,12k,40k;rows=2,4,8;heads=32:32", /* rows that fill or halve a card, by heads */
     "len=3k,12k,40k;rows=16,32;dim=64",
     "len=3k,12k,40k;rows=32,64;heads=32:4",
     "len=96,300,700,1300,2500,5k;rows=1,3,5,7,10,14,20,28,48,96,192",

@@ -3,6 +3,7 @@
  * visible late and out of order. After every launch: outputs against a merge in double precision,
  * every word of every slot empty, counters zero; the same launch again with other delays: the same
  * bits. Launches follow one another on the same slots with other cuts, as steps of a server do.
+ * A word that never comes fails the test (emulated/cta.h).
  */
 #include <glib.h> /* before the kernels' words for the compiler */
 #include <thread>
@@ -223,6 +224,38 @@ void launch_and_check(const Launch &l, Device &device, GRand *random)
     }
 }
 
+/* A slot that nobody fills, and a barrier that one thread does not come to, end by failing. */
+void wait_for_ever(gconstpointer barrier)
+{
+    emulated::be_patient(0.2);
+    if (barrier) {
+        emulated::cta_run(64, 0, 1, 1, [] {
+            if (threadIdx.x != 33)
+                __syncthreads();
+        });
+        return;
+    }
+    Launch l = {4, 64, 2, 1, true, false, {}, 3, 1};
+    for (int i = 0; i < 2; ++i)
+        l.ctas.push_back({{{0, {0, 0, 3, i}, i}}});
+    Device device = {std::vector<float>((size_t)(3 * slot_floats(4, 64)), __uint_as_float(EMPTY)),
+                     {}};
+    run(l, device, 1);
+}
+
+void test_never(gconstpointer barrier)
+{
+    if (g_test_subprocess()) {
+        wait_for_ever(barrier);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr(barrier
+                                  ? "*CTA 0 of 1 waits for what never comes: 63 * 63 of them at*"
+                                  : "*waits for what never comes*");
+}
+
 enum Kind { RANGES, TASKS, ALONE };
 
 void test_exchange(gconstpointer data)
@@ -261,5 +294,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/kernels/exchange/tasks", GINT_TO_POINTER(TASKS), test_exchange);
     g_test_add_data_func("/kernels/exchange/more-than-run-at-once", GINT_TO_POINTER(ALONE),
                          test_exchange);
+    g_test_add_data_func("/kernels/exchange/never/word", NULL, test_never);
+    g_test_add_data_func("/kernels/exchange/never/barrier", GINT_TO_POINTER(1), test_never);
     return g_test_run();
 }

@@ -1,9 +1,30 @@
 #include "cta.h"
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 #include <ucontext.h>
 #include <vector>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#else /* tells AddressSanitizer which stack comes next */
+static inline void __sanitizer_start_switch_fiber(void **, const void *, size_t)
+{
+}
+static inline void __sanitizer_finish_switch_fiber(void *, const void **, size_t *)
+{
+}
+#endif
 
 namespace emulated
 {
@@ -13,15 +34,18 @@ namespace
 
 constexpr size_t STACK = 256 * 1024;
 
+struct Meeting { /* of a warp, or of the CTA */
+    int come = 0;
+    unsigned round = 0;
+};
+
 struct Fiber {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     bool done = false;
-};
-
-struct Meeting { /* of a warp, or of the CTA */
-    int come = 0;
+    const Meeting *waits = nullptr; /* for the end of this meeting's round */
     unsigned round = 0;
+    void *fake = nullptr; /* AddressSanitizer's */
 };
 
 struct Store {
@@ -33,15 +57,71 @@ struct Cta {
     std::vector<Fiber> fibers;
     std::vector<Meeting> warps;
     Meeting all;
-    std::vector<uint32_t> words; /* a lane each */
+    std::vector<uint32_t> words[2]; /* a lane each; of meetings in turn */
     std::vector<Store> kept;
     ucontext_t scheduler;
+    const void *stack = nullptr; /* the scheduler's, as AddressSanitizer says it */
+    size_t stack_size = 0;
     unsigned now = 0, block = 0, grid = 0;
     uint64_t random = 0;
     const std::function<void()> *body = nullptr;
 };
 
 thread_local Cta *cta;
+
+/* Of all CTAs: words that became visible, and threads that returned. Waiting is none of it. */
+std::atomic<uint64_t> moved;
+std::atomic<double> patience{20};
+
+double cpu_s() /* of the process: other load, or being stopped, is no reason to give up */
+{
+    timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct Watch {
+    uint64_t seen = moved;
+    double since = cpu_s();
+    unsigned rounds = 0;
+};
+
+/* Ends the process where no CTA has got anywhere for too long. */
+void look(Watch &watch)
+{
+    if (++watch.rounds % 256 != 0)
+        return;
+    if (watch.seen != moved) {
+        watch.seen = moved, watch.since = cpu_s();
+        return;
+    }
+    if (cpu_s() - watch.since < patience)
+        return;
+    unsigned left = 0, meeting = 0;
+    for (const Fiber &f : cta->fibers)
+        left += !f.done, meeting += !f.done && f.waits != nullptr && f.waits->round == f.round;
+    fprintf(stderr,
+            "Bail out! CTA %u of %u waits for what never comes: %u threads have not returned, %u "
+            "of them at a barrier or for their warp, the others for a word of memory\n",
+            cta->block, cta->grid, left, meeting);
+    abort();
+}
+
+void to_scheduler()
+{
+    Fiber &f = cta->fibers[cta->now];
+    __sanitizer_start_switch_fiber(f.done ? nullptr : &f.fake, cta->stack, cta->stack_size);
+    swapcontext(&f.context, &cta->scheduler);
+    __sanitizer_finish_switch_fiber(f.fake, &cta->stack, &cta->stack_size);
+}
+
+void to_fiber(Fiber &f)
+{
+    void *fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, f.stack.get(), STACK);
+    swapcontext(&cta->scheduler, &f.context);
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+}
 
 uint32_t draw(uint32_t below)
 {
@@ -62,6 +142,7 @@ void let_go(size_t i)
     const Store s = cta->kept[first];
     cta->kept.erase(cta->kept.begin() + (long)first);
     __atomic_store_n(s.to, s.word, __ATOMIC_RELAXED);
+    ++moved;
 }
 
 void meet(Meeting &m, int expected)
@@ -71,15 +152,36 @@ void meet(Meeting &m, int expected)
         m.come = 0, ++m.round;
         return;
     }
-    while (m.round == round)
-        yield();
+    Fiber &f = cta->fibers[cta->now];
+    f.waits = &m, f.round = round;
+    to_scheduler(); /* who does not come back before the round has ended */
+    f.waits = nullptr;
 }
 
 void enter()
 {
+    __sanitizer_finish_switch_fiber(nullptr, &cta->stack, &cta->stack_size);
     (*cta->body)();
     cta->fibers[cta->now].done = true;
-    swapcontext(&cta->fibers[cta->now].context, &cta->scheduler);
+    ++moved;
+    to_scheduler();
+}
+
+/* A turn for everybody who does not wait for others of this CTA, from anywhere; returns how many
+ * have returned. */
+int turn()
+{
+    const unsigned n = (unsigned)cta->fibers.size(), from = draw(n);
+    int ret = 0;
+    for (unsigned i = 0; i < n; ++i) {
+        cta->now = (from + i) % n;
+        Fiber &f = cta->fibers[cta->now];
+        if (f.done || (f.waits != nullptr && f.waits->round == f.round))
+            continue;
+        to_fiber(f);
+        ret += f.done;
+    }
+    return ret;
 }
 
 } // namespace
@@ -101,9 +203,14 @@ Dim grid_dim()
     return {cta->grid};
 }
 
+void be_patient(double seconds)
+{
+    patience = seconds;
+}
+
 void yield()
 {
-    swapcontext(&cta->fibers[cta->now].context, &cta->scheduler);
+    to_scheduler();
 }
 
 void sync_threads()
@@ -111,38 +218,36 @@ void sync_threads()
     meet(cta->all, (int)cta->fibers.size());
 }
 
+/* Every lane gives a word; returns all of the warp's, which stay until the meeting after the next
+ * one: nobody is there before all have read them. */
+static const uint32_t *gather(uint32_t word)
+{
+    const unsigned warp = cta->now / 32;
+    uint32_t *all = cta->words[cta->warps[warp].round % 2].data() + warp * 32;
+    all[cta->now % 32] = word;
+    meet(cta->warps[warp], 32);
+    return all;
+}
+
 uint32_t exchange(uint32_t word, int from)
 {
-    Meeting &warp = cta->warps[cta->now / 32];
-    cta->words[cta->now] = word;
-    meet(warp, 32);
-    const uint32_t got = cta->words[cta->now / 32 * 32 + (unsigned)(from & 31)];
-    meet(warp, 32);
-    return got;
+    return gather(word)[from & 31];
 }
 
 uint32_t ballot(bool bit)
 {
-    Meeting &warp = cta->warps[cta->now / 32];
+    const uint32_t *all = gather(bit);
     uint32_t bits = 0;
-    cta->words[cta->now] = bit;
-    meet(warp, 32);
     for (unsigned i = 0; i < 32; ++i)
-        bits |= cta->words[cta->now / 32 * 32 + i] << i;
-    meet(warp, 32);
+        bits |= all[i] << i;
     return bits;
 }
 
 int32_t largest(int32_t key)
 {
-    Meeting &warp = cta->warps[cta->now / 32];
-    cta->words[cta->now] = (uint32_t)key;
-    meet(warp, 32);
-    for (unsigned i = 0; i < 32; ++i) {
-        const int32_t other = (int32_t)cta->words[cta->now / 32 * 32 + i];
-        key = other > key ? other : key;
-    }
-    meet(warp, 32);
+    const uint32_t *all = gather((uint32_t)key);
+    for (unsigned i = 0; i < 32; ++i)
+        key = std::max(key, (int32_t)all[i]);
     return key;
 }
 
@@ -164,7 +269,8 @@ void cta_run(int threads, unsigned block, unsigned grid, uint64_t seed,
     Cta self;
     self.fibers = std::vector<Fiber>((size_t)threads);
     self.warps.resize((size_t)threads / 32);
-    self.words.resize((size_t)threads);
+    for (std::vector<uint32_t> &words : self.words)
+        words.resize((size_t)threads);
     self.block = block, self.grid = grid;
     self.random = seed * 2654435761u + block + 1;
     self.body = &body;
@@ -177,20 +283,13 @@ void cta_run(int threads, unsigned block, unsigned grid, uint64_t seed,
         f.context.uc_link = nullptr;
         makecontext(&f.context, enter, 0);
     }
-    for (int left = threads; left > 0;) {
-        const unsigned from = draw((uint32_t)threads); /* round, from anywhere */
-        for (unsigned i = 0; i < (unsigned)threads; ++i) {
-            Fiber &f = self.fibers[(from + i) % (unsigned)threads];
-            if (f.done)
-                continue;
-            self.now = (from + i) % (unsigned)threads;
-            swapcontext(&self.scheduler, &f.context);
-            left -= f.done;
-        }
+    Watch watch;
+    for (int left = threads; left > 0; look(watch)) {
+        left -= turn();
         for (size_t n = self.kept.size() / 3 + (draw(4) == 0), k = 0; k < n && !self.kept.empty();
              ++k)
             let_go(draw((uint32_t)self.kept.size()));
-        if (draw(4) == 0)
+        if (self.kept.empty() || draw(4) == 0) /* others' words are what is waited for */
             sched_yield();
     }
     while (!self.kept.empty())

@@ -6,6 +6,9 @@
  * read are kept back, word by word, and let go at random times in random order: what a GPU promises
  * of relaxed stores, and no more (words of one address keep their order, for they have one writer
  * at a time). Warps are whole: every lane takes part in what a warp does.
+ *
+ * Nothing hangs: where no word became visible and no thread returned in any CTA while the process
+ * spent 20 s of processor time (be_patient() says another), it says who waits, and aborts.
  */
 #ifndef KV_TESTS_KERNELS_EMULATED_CTA_H
 #define KV_TESTS_KERNELS_EMULATED_CTA_H
@@ -34,6 +37,8 @@ int32_t largest(int32_t key);
 void yield();
 void store_later(uint32_t *to, uint32_t word);
 uint32_t load_now(const uint32_t *from);
+
+void be_patient(double seconds);
 
 /* Returns when all threads have, and all stores are done. */
 void cta_run(int threads, unsigned block, unsigned grid, uint64_t seed,

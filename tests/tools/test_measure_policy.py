@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 TOOLS, KVREPLAY = os.path.join(os.path.abspath(sys.argv[1]), "tools"), os.path.abspath(sys.argv[2])
-JUDGED = ("policy.txt", "judged.txt", "judged.csv", "published.md", "regions.csv", "profile-replay.json", "profile-bench.json")
+JUDGED = ("policy.txt", "judged.txt", "judged.csv", "published.md", "walls.txt", "regions.csv", "profile-replay.json", "profile-bench.json")
 
 
 def main(work):

@@ -32,16 +32,25 @@ namespace kv
 struct Cut {
     int pair;                       /* row x KV heads + head */
     int first_slot, n_slots, index; /* n_slots 0: none; this CTA's is the index-th */
+    Readers readers;                /* of its slots */
 };
+
+/* To be told before the tiles are worked through: divisions take their time. */
+template <int D> __device__ __forceinline__ void cut_readers(const StreamArgs &a, Cut &cut)
+{
+    const int n = max(1, min(a.readers, cut.n_slots));
+    cut.readers = {n, items_per_reader(a.group, D, n)};
+}
 
 /* One reader's part in merging the n slots of a (row, KV head): slot i is i * step behind the
  * first, and slot 0 skew more, so that the persistent kernel's odd first slot fits. */
 struct Share {
     float *base; /* slot `first` */
     int step, skew;
-    int n;               /* 0: nothing to do */
-    int reader, readers; /* this one, of how many */
-    void *out;           /* first output of the row and KV head */
+    int n;      /* 0: nothing to do */
+    int reader; /* this one */
+    int per;    /* items of a reader */
+    void *out;  /* first output of the row and KV head */
 };
 
 __device__ __forceinline__ float *share_slot(const Share &share, int floats, int i)
@@ -62,8 +71,7 @@ __device__ __forceinline__ Place share_place(const Share &share, int group, int 
                                              int round)
 {
     const int items = (group + 1) / 2 * (D / 2), lane = threadIdx.x & 31;
-    const int per = items_per_reader(group, D, max(share.readers, 1));
-    const int first = share.reader * per, end = min(items, first + per);
+    const int per = share.per, first = share.reader * per, end = min(items, first + per);
     int log = share.n > 16 ? 5 : 32 - __clz(max(share.n, 1) - 1);
     if (log > 0 && (per << log) > 16 * warps)
         --log;
@@ -192,8 +200,7 @@ __device__ __forceinline__ void merge_shares(const Share &late, const Share &ear
 template <int D> __device__ __forceinline__ void share_end(const Share &share, int group)
 {
     const int pair = threadIdx.x & 31, warps = blockDim.x >> 5;
-    if (share.n == 0 || pair >= (group + 1) / 2 ||
-        !reads_pair(items_per_reader(group, D, share.readers), share.reader, pair, D))
+    if (share.n == 0 || pair >= (group + 1) / 2 || !reads_pair(share.per, share.reader, pair, D))
         return;
 #pragma unroll 1
     for (int i = threadIdx.x >> 5; i < share.n; i += warps)
@@ -301,14 +308,14 @@ __device__ __noinline__ void merge_alone(float *slot, int n, int group, void *ou
 template <typename T, int D>
 __device__ __forceinline__ Share share_of(const StreamArgs &a, const Cut &cut)
 {
-    const int readers = min(a.readers, cut.n_slots);
+    const int readers = cut.readers.n;
     const int reader = a.tasks ? cut.index - (cut.n_slots - readers) : cut.index;
     return {a.slots + (int64_t)cut.first_slot * slot_floats(a.group, D),
             a.tasks ? 1 : 2,
             a.tasks ? 0 : 1,
             reader >= 0 && reader < readers ? cut.n_slots : 0,
             reader,
-            readers,
+            cut.readers.per,
             static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D};
 }
 

@@ -41,7 +41,11 @@ __device__ __forceinline__ int slot_item(int group, int item)
     return 4 * (MAX_READERS * ((group + 1) / 2) + item);
 }
 
-/* Items of each reader. */
+/* Of a slot: how many there are, and how many items each has. */
+struct Readers {
+    int n, per;
+};
+
 __host__ __device__ __forceinline__ int items_per_reader(int group, int d, int readers)
 {
     return ((group + 1) / 2 * (d / 2) + readers - 1) / readers;
@@ -85,9 +89,9 @@ struct StateLayout {
 
 /* Where a merged state goes: to the output, or unnormalised into a slot. */
 struct MergeTo {
-    void *out;   /* first output of the row and KV head */
-    float *slot; /* NULL: the output */
-    int readers; /* of the slot */
+    void *out;       /* first output of the row and KV head */
+    float *slot;     /* NULL: the output */
+    Readers readers; /* of the slot */
     int group, first_pair;
 };
 
@@ -143,7 +147,7 @@ __device__ __noinline__ void merge_states(const float *states, StateLayout layou
             output_write<T, D>(s, to.out, to.group, all, 2 * j);
         } else {
             slot_store(to.slot + slot_item(to.group, all * (D / 2) + j), s.o);
-            if (j < to.readers && reads_pair(items_per_reader(to.group, D, to.readers), j, all, D))
+            if (j < to.readers.n && reads_pair(to.readers.per, j, all, D))
                 slot_store(to.slot + slot_ml(to.group, j, all),
                            make_float4(s.m0, s.l0, s.m1, s.l1));
         }

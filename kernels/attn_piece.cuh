@@ -49,7 +49,7 @@ __device__ __forceinline__ void piece_bounds(const StreamArgs &a, const Smem &sm
 {
     p.first = p.end, p.end = min(p.begin + p.tiles, range.g1);
     p.slot = -1;
-    p.cut = {p.row * a.kv_heads + p.head, 0, 0, 0};
+    p.cut = {p.row * a.kv_heads + p.head, 0, 0, 0, {}};
     if (a.tasks) {
         p.slot = task.slot;
         p.cut.first_slot = task.first_slot, p.cut.n_slots = task.n_slots;

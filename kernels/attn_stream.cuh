@@ -56,7 +56,6 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
     float *slot = piece.slot < 0 ? NULL : a.slots + (int64_t)piece.slot * slot_floats(a.group, D);
-    const int readers = max(1, min(a.readers, piece.cut.n_slots));
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
@@ -64,7 +63,7 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
         accumulator_store<D, NT>(acc, n, pairs, buf + warp * stride);
         __syncthreads();
         merge_states<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps,
-                           {out, slot, readers, a.group, 4 * n});
+                           {out, slot, piece.cut.readers, a.group, 4 * n});
         if (a.buffers == 2)
             buffer ^= 1;
         else
@@ -149,6 +148,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
 #pragma unroll 1
     for (;;) {
         piece_bounds(a, sm, range, task, p);
+        cut_readers<D>(a, p.cut);
         T *out = static_cast<T *>(a.out) + (int64_t)p.cut.pair * a.group * D;
         if (p.end < range.g1)
             prefetch_queries<D>(a, p.cut.pair + 1);

@@ -83,8 +83,8 @@ void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
     const int stride = merge_floats(l.group, D), all = (l.group + 1) / 2;
     Cut early = {}, late = {};
     for (size_t i = 0; i < work.pieces.size(); ++i) {
-        const Piece &p = work.pieces[i];
-        const int readers = max(1, min(a.readers, p.cut.n_slots));
+        Piece p = work.pieces[i];
+        cut_readers<D>(a, p.cut);
         __half *out = static_cast<__half *>(a.out) + (int64_t)p.pair * l.group * D;
         float *slot = p.slot < 0 ? NULL : a.slots + (int64_t)p.slot * slot_floats(l.group, D);
         for (int first = 0; first < all; first += 4) {
@@ -94,7 +94,7 @@ void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
                 fill_states(l, p.pair, cta, first, pairs, smem.data(), stride);
             __syncthreads();
             merge_states<__half, D>(smem.data(), {stride, 16, 2 * D + 8}, pairs, l.warps,
-                                    {out, slot, readers, l.group, first});
+                                    {out, slot, p.cut.readers, l.group, first});
         }
         late = p.cut;
         if (i + 1 < work.pieces.size() && p.cut.n_slots > 0)
@@ -187,10 +187,10 @@ void cut_ranges(Launch &l, int ctas, GRand *random)
     for (int p = 0; p < l.pairs; ++p) {
         const int from = owner(begin[(size_t)p]), to = owner(begin[(size_t)p + 1] - 1);
         for (int c = from; c <= to; ++c) {
-            Piece piece = {p, {p, 0, 0, 0}, -1};
+            Piece piece = {p, {p, 0, 0, 0, {}}, -1};
             if (from < to)
                 piece.slot = 2 * c + (c == from),
-                piece.cut = {p, 2 * from, to - from + 1, c - from};
+                piece.cut = {p, 2 * from, to - from + 1, c - from, {}};
             l.ctas[(size_t)c].pieces.push_back(piece);
         }
     }
@@ -201,9 +201,9 @@ void cut_tasks(Launch &l, int most, GRand *random)
     for (int p = 0; p < l.pairs; ++p) {
         const int n = g_rand_int_range(random, 1, most + 1);
         for (int i = 0; i < n; ++i) {
-            Piece piece = {p, {p, 0, 0, 0}, -1};
+            Piece piece = {p, {p, 0, 0, 0, {}}, -1};
             if (n > 1)
-                piece.slot = l.slots + i, piece.cut = {p, l.slots, n, i};
+                piece.slot = l.slots + i, piece.cut = {p, l.slots, n, i, {}};
             l.ctas.push_back({{piece}});
         }
         l.slots += n > 1 ? n : 0;

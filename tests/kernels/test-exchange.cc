@@ -237,7 +237,7 @@ void wait_for_ever(gconstpointer barrier)
     }
     Launch l = {4, 64, 2, 1, true, false, {}, 3, 1};
     for (int i = 0; i < 2; ++i)
-        l.ctas.push_back({{{0, {0, 0, 3, i}, i}}});
+        l.ctas.push_back({{{0, {0, 0, 3, i, {}}, i}}});
     Device device = {std::vector<float>((size_t)(3 * slot_floats(4, 64)), __uint_as_float(EMPTY)),
                      {}};
     run(l, device, 1);

@@ -39,6 +39,28 @@ static void not_json(const char *path, const char *what, const char *message, GE
                 "%s:%" G_GUINT64_FORMAT ": not JSON: %s: expected %s", path, line, reason, what);
 }
 
+guint64 json_too_deep(const char *text, gsize size)
+{
+    guint64 line = 1;
+    guint depth = 0;
+    gboolean string = FALSE;
+    for (gsize i = 0; i < size; i++) {
+        const char c = text[i];
+        line += c == '\n';
+        if (string && c == '\\')
+            i++;
+        else if (c == '"')
+            string = !string;
+        else if (!string && (c == '{' || c == '['))
+            depth++;
+        else if (!string && depth > 0 && (c == '}' || c == ']'))
+            depth--;
+        if (depth > JSON_READ_DEPTH)
+            return line;
+    }
+    return 0;
+}
+
 JsonNode *json_read_file(const char *path, const char *what, GError **error)
 {
     g_autoptr(GString) text = read_all(path, what, error);
@@ -48,6 +70,13 @@ JsonNode *json_read_file(const char *path, const char *what, GError **error)
     g_autoptr(GError) local = NULL;
     if (memchr(text->str, '\0', text->len) != NULL || !g_utf8_validate(text->str, -1, NULL)) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s:1: not text: expected %s", path, what);
+        return NULL;
+    }
+    const guint64 deep = json_too_deep(text->str, text->len);
+    if (deep != 0) {
+        g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
+                    "%s:%" G_GUINT64_FORMAT ": over %d brackets within one another: expected %s",
+                    path, deep, JSON_READ_DEPTH, what);
         return NULL;
     }
     if (!json_parser_load_from_data(parser, text->str, (gssize)text->len, &local)) {

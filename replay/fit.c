@@ -91,6 +91,8 @@ static double peer_term(const CalibrationTable *table, const double *best, guint
     return weights > 0 ? MAX(sum / weights, 0) : 0;
 }
 
+#define MOST_RATE 1e15 /* bytes a microsecond: the most that a profile can hold */
+
 /* FALSE where the samples do not tell what a byte costs. */
 static gboolean fit_cost(const CalibrationTable *table, const double *best, const guint8 *own,
                          double most, DeviceProfile *profile)
@@ -107,7 +109,7 @@ static gboolean fit_cost(const CalibrationTable *table, const double *best, cons
     }
     fit_cost_at(table, best, own, cmin, floor, x);
     profile->cmin = cmin;
-    if (!(x[0] > 0))
+    if (!(x[0] * MOST_RATE > 1))
         return FALSE;
     profile->bandwidth = 1 / x[0];
     profile->launch_us = x[1];

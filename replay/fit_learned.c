@@ -14,12 +14,13 @@
 
 #include "replay/fit_private.h"
 #include "replay/model.h"
+#include "replay/near_merge.h"
 
 #define NOISE_PART 0.0025
 #define NOISE_US 0.15
 #define SURE 0.01           /* noise with which a point counts half */
 #define CLOSE 0.25          /* distance at which points become one */
-enum { MOST_POINTS = 320 }; /* of a route: a decision looks at those within reach */
+enum { MOST_POINTS = 320 }; /* of a route, NEAR_JSON_MOST at most: a decision looks at those near */
 
 typedef struct Fit {
     const CalibrationTable *table;
@@ -88,47 +89,8 @@ static Near *samples_left(const Fit *fit, guint route, const LearnedRoute *linea
         point.off_per_mille =
             (gint64)CLAMP(round(1000 * (r->kernel_us / MAX(us, 1e-9) - 1)), -999, 1e6);
         point.weight_percent = (gint64)round(100 / (1 + noise * noise));
-        if (near_point_ok(&point))
+        if (near_point_fault(&point) == NULL)
             near_add(ret, &point);
-    }
-    near_settle(ret);
-    return ret;
-}
-
-static guint closest(const Near *to, const NearPoint *point, double within)
-{
-    guint ret = near_points(to);
-    double least = within * within;
-    for (guint i = 0; i < near_points(to); i++) {
-        const double d2 = near_distance2(near_point(to, i), point);
-        if (d2 < least) {
-            least = d2;
-            ret = i;
-        }
-    }
-    return ret;
-}
-
-/* Points closer than `within` to an earlier one are added to it: their mean, their weights' sum. */
-static Near *merge_points(const Near *from, double within)
-{
-    Near *ret = near_new();
-    g_autofree double *off = g_new0(double, near_points(from) + 1);
-    g_autofree double *weights = g_new0(double, near_points(from) + 1);
-    for (guint i = 0; i < near_points(from); i++) {
-        const NearPoint *p = near_point(from, i);
-        const guint at = closest(ret, p, within);
-        const double weight = (double)p->weight_percent;
-        weights[at] += weight;
-        off[at] += weight * (double)p->off_per_mille;
-        if (at == near_points(ret)) {
-            near_add(ret, p);
-            continue;
-        }
-        NearPoint *into = near_point(ret, at);
-        into->weight_percent = (gint64)MIN(weights[at], 1e6);
-        if (weights[at] > 0)
-            into->off_per_mille = (gint64)round(off[at] / weights[at]);
     }
     near_settle(ret);
     return ret;
@@ -139,7 +101,7 @@ static Near *fit_near(const Fit *fit, guint route, const LearnedRoute *linear)
     Near *all = samples_left(fit, route, linear), *ret = NULL;
     for (double within = CLOSE;; within *= 1.25) {
         near_free(ret);
-        ret = merge_points(all, within);
+        ret = near_merge(all, within);
         if (near_points(ret) <= MOST_POINTS)
             break;
     }

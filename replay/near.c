@@ -59,15 +59,24 @@ NearPoint *near_point(const Near *self, guint i)
     return &g_array_index(self->points, NearPoint, i);
 }
 
-gboolean near_point_ok(const NearPoint *p)
+const char *near_point_fault(const NearPoint *p)
 {
-    const gint64 most = (gint64)1 << 50;
-    const gint64 counts[] = {p->kv_bytes, p->tasks, p->longest_percent, p->group, p->head_dim};
-    for (guint i = 0; i < G_N_ELEMENTS(counts); i++)
-        if (counts[i] < 1 || counts[i] > most)
-            return FALSE;
-    return p->off_per_mille > -1000 && p->off_per_mille <= 1000000 && p->weight_percent >= 0 &&
-           p->weight_percent <= 1000000;
+    const struct {
+        const char *name;
+        gint64 value, least, most;
+    } fields[] = {
+        {"kv_bytes", p->kv_bytes, 1, G_GINT64_CONSTANT(1) << 50},
+        {"tasks", p->tasks, 1, G_GINT64_CONSTANT(1) << 50},
+        {"longest_percent", p->longest_percent, 1, G_GINT64_CONSTANT(1) << 50},
+        {"group", p->group, 1, 1 << 20},
+        {"head_dim", p->head_dim, 1, 1 << 20},
+        {"off_per_mille", p->off_per_mille, -999, 1000000},
+        {"weight_percent", p->weight_percent, 0, 1000000},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(fields); i++)
+        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
+            return fields[i].name;
+    return NULL;
 }
 
 void near_add(Near *self, const NearPoint *point)
@@ -91,14 +100,27 @@ static void place(const NearPoint *p, float ret[AXES])
         ret[a] = octave(x[a]) / reach[a];
 }
 
+NearPlace near_place(const NearPoint *point)
+{
+    float at[AXES];
+    place(point, at);
+    return (NearPlace){at[BYTES], at[TASKS], at[LONGEST], at[GROUP], at[HEAD]};
+}
+
+double near_place_distance2(const NearPlace *a, const NearPlace *b)
+{
+    const float off[AXES] = {a->bytes - b->bytes, a->tasks - b->tasks, a->longest - b->longest,
+                             a->group - b->group, a->head - b->head};
+    float sum = 0;
+    for (int i = 0; i < AXES; i++)
+        sum += off[i] * off[i];
+    return (double)sum;
+}
+
 double near_distance2(const NearPoint *a, const NearPoint *b)
 {
-    float x[AXES], y[AXES], sum = 0;
-    place(a, x);
-    place(b, y);
-    for (int i = 0; i < AXES; i++)
-        sum += (x[i] - y[i]) * (x[i] - y[i]);
-    return (double)sum;
+    const NearPlace x = near_place(a), y = near_place(b);
+    return near_place_distance2(&x, &y);
 }
 
 /* By shape, then bytes; then by all else, so that the order of tables does not matter. */

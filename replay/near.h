@@ -13,7 +13,8 @@
  *
  * Octaves are linear in between (a power of two and what is over it), which is monotone and costs
  * no logarithm. Points are sorted by bytes and only those within reach are looked at, four at a
- * time: 160 points cost 40 to 75 ns. Errors: none; near_point_ok() tells what can be a point.
+ * time: 160 points cost 40 to 75 ns. Errors: none; near_point_fault() tells what cannot be a
+ * point.
  */
 #ifndef KV_REPLAY_NEAR_H
 #define KV_REPLAY_NEAR_H
@@ -34,16 +35,23 @@ typedef struct NearPoint {
 typedef struct Near Near;
 Near *near_new(void);
 void near_free(Near *self); /* NULL is none */
-/* Points of the fit or a file, each ok; near_settle() after the last of them. */
+/* Points of the fit or a file, each without a fault; near_settle() after the last of them. */
 void near_add(Near *self, const NearPoint *point);
 void near_settle(Near *self);
 guint near_points(const Near *self);              /* NULL has 0 */
 NearPoint *near_point(const Near *self, guint i); /* not to be changed once settled */
-gboolean near_point_ok(const NearPoint *point);
+/* Name of a field that is out of its range; NULL = a point. */
+const char *near_point_fault(const NearPoint *point);
 
 /* Where a batch's plan lies. */
 NearPoint near_at(const AttnShape *shape, const AttnCounts *counts);
 double near_distance2(const NearPoint *a, const NearPoint *b);
+/* The same of many: each point's place once. */
+typedef struct NearPlace {
+    float bytes, tasks, longest, group, head;
+} NearPlace;
+NearPlace near_place(const NearPoint *point);
+double near_place_distance2(const NearPlace *a, const NearPlace *b);
 /* What to multiply the linear estimate by. */
 double near_ratio(const Near *self, const NearPoint *at);
 

@@ -55,7 +55,11 @@ Near *near_from_json(JsonObject *object, const char **ret_wrong)
             *ret_wrong = fields[f].name;
             ok = take(array[f], i, field_of(&point, f));
         }
-        if (!ok || !near_point_ok(&point)) {
+        if (ok) {
+            *ret_wrong = near_point_fault(&point);
+            ok = *ret_wrong == NULL;
+        }
+        if (!ok) {
             near_free(self);
             return NULL;
         }

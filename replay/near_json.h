@@ -7,9 +7,10 @@
 
 #include "replay/near.h"
 
-enum { NEAR_JSON_MOST = 100000 }; /* points of a file */
+enum { NEAR_JSON_MOST = 512 }; /* points of a route: bounds what a decision costs */
 
-/* Settled. NULL, and in *ret_wrong the name of the array that is not as said. */
+/* Settled. NULL, and in *ret_wrong the name of the array that is not as said or has a number out of
+ * its range. */
 Near *near_from_json(JsonObject *object, const char **ret_wrong);
 /* The object's value; its name is the caller's. */
 void near_to_json(const Near *self, JsonBuilder *builder);

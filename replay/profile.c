@@ -106,14 +106,18 @@ static double number(Reader *r, JsonObject *o, const char *key, double min, cons
         const double x = json_node_get_double(node);
         if (x >= min && x <= PROFILE_MOST)
             return x;
+        g_autofree char *found = g_strdup_printf("%s, not %g", expected, x);
+        fail(r, key, found);
     }
     fail(r, key, expected);
     return 1;
 }
 
+static const char rate[] = "a rate above 0 that a device can have, GB/s";
+
 static void read_cost(Reader *r, JsonObject *cost, DeviceProfile *self)
 {
-    self->bandwidth = 1e3 * number(r, cost, "bandwidth_gbps", 1e-3, "a rate above 0, GB/s");
+    self->bandwidth = 1e3 * number(r, cost, "bandwidth_gbps", 1e-3, rate);
     self->launch_us = number(r, cost, "launch_us", 0, "microseconds");
     self->cmin = number(r, cost, "cmin", 0, "a number of tasks");
     JsonObject *terms = object_member(r, cost, "routes", FALSE);
@@ -126,24 +130,28 @@ static void read_cost(Reader *r, JsonObject *cost, DeviceProfile *self)
     }
 }
 
-static Near *read_near(Reader *r, JsonObject *route)
+static Near *read_near(Reader *r, JsonObject *route, const char *name)
 {
     JsonObject *near = object_member(r, route, "near", FALSE);
     const char *wrong = "";
     if (near == NULL)
         return NULL;
     Near *ret = near_from_json(near, &wrong);
-    if (ret == NULL)
-        fail(r, wrong, "an array of whole numbers, one a point of \"near\", within its range");
+    if (ret == NULL) {
+        g_autofree char *key = g_strdup_printf("%s.near.%s", name, wrong);
+        g_autofree char *want = g_strdup_printf(
+            "an array of whole numbers in its range, one a point, %d at most", NEAR_JSON_MOST);
+        fail(r, key, want);
+    }
     return ret;
 }
 
 static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
 {
     self->has_learned = TRUE;
-    self->worker_bandwidth = 1e3 * number(r, learned, "worker_gbps", 1e-6, "a rate above 0, GB/s");
+    self->worker_bandwidth = 1e3 * number(r, learned, "worker_gbps", 1e-6, rate);
     if (json_object_has_member(learned, "read_gbps"))
-        self->read_rate = 1e3 * number(r, learned, "read_gbps", 1e-3, "a rate above 0, GB/s");
+        self->read_rate = 1e3 * number(r, learned, "read_gbps", 1e-3, rate);
     JsonObject *all = object_member(r, learned, "routes", TRUE);
     if (all == NULL)
         return;
@@ -164,17 +172,15 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
             json_object_has_member(o, "host_us") ? number(r, o, "host_us", 0, want) : 0,
             json_object_has_member(o, "host_task_us") ? number(r, o, "host_task_us", 0, want) : 0,
             json_object_has_member(o, "excess") ? number(r, o, "excess", 0, want) : 0,
-            read_near(r, o),
+            read_near(r, o, l->data),
         };
         g_array_append_val(self->learned, route);
     }
 }
 
-DeviceProfile *device_profile_read(const char *path, GError **error)
+/* `path` is for messages. */
+static DeviceProfile *from_json(JsonNode *root, const char *path, GError **error)
 {
-    g_autoptr(JsonNode) root = json_read_file(path, "a device profile", error);
-    if (root == NULL)
-        return NULL;
     JsonObject *top = json_node_get_object(root);
     if (!json_object_has_member(top, "kvreplay_profile")) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT,
@@ -199,6 +205,12 @@ DeviceProfile *device_profile_read(const char *path, GError **error)
     if (object_member(&r, top, "measured", FALSE) != NULL)
         self->measured = json_node_copy(json_object_get_member(top, "measured"));
     return r.failed ? NULL : g_steal_pointer(&self);
+}
+
+DeviceProfile *device_profile_read(const char *path, GError **error)
+{
+    g_autoptr(JsonNode) root = json_read_file(path, "a device profile", error);
+    return root != NULL ? from_json(root, path, error) : NULL;
 }
 
 /* --- writing --- */
@@ -262,7 +274,7 @@ static char *join_arrays(const char *json)
     return g_string_free(out, FALSE);
 }
 
-gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error)
+static JsonNode *to_json(const DeviceProfile *self)
 {
     g_autoptr(JsonBuilder) b = json_builder_new();
     json_builder_begin_object(b);
@@ -292,7 +304,17 @@ gboolean device_profile_write(const DeviceProfile *self, const char *path, GErro
         json_builder_add_value(b, json_node_copy(self->measured));
     }
     json_builder_end_object(b);
-    g_autoptr(JsonNode) root = json_builder_get_root(b);
+    return json_builder_get_root(b);
+}
+
+gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error)
+{
+    g_autoptr(JsonNode) root = to_json(self);
+    g_autoptr(DeviceProfile) again = from_json(root, path, error);
+    if (again == NULL) {
+        g_prefix_error(error, "not written, for it could not be read: ");
+        return FALSE;
+    }
     g_autofree char *pretty = json_to_string(root, TRUE), *text = join_arrays(pretty);
     g_autoptr(OutFile) out = out_file_new(path, error);
     if (out == NULL)

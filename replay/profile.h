@@ -53,6 +53,7 @@ typedef struct DeviceProfile {
 DeviceProfile *device_profile_read(const char *path, GError **error);
 /* A small GPU, labelled a guess: what is planned for where nothing was measured. */
 DeviceProfile *device_profile_guess(void);
+/* INPUT error, and no file, where a figure is none that device_profile_read() takes. */
 gboolean device_profile_write(const DeviceProfile *self, const char *path, GError **error);
 void device_profile_free(DeviceProfile *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DeviceProfile, device_profile_free)

@@ -66,7 +66,8 @@ static gboolean guess_at(const DeviceProfile *profile, const AttnShape *shape, c
     if (ret->route != NULL)
         return TRUE;
     g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
-                "regions: the device profile of %s has no learned model", profile->device);
+                "regions: the device profile of %s knows no built-in route: nothing to compare",
+                profile->device);
     return FALSE;
 }
 

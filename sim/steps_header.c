@@ -1,6 +1,7 @@
 #include "sim/steps_file.h"
 #include "sim/steps_header.h"
 #include "base/error.h"
+#include "base/json_read.h"
 
 #include <json-glib/json-glib.h>
 #include <string.h>
@@ -89,7 +90,8 @@ gboolean steps_header_from_json(StepsHeader *ret, const char *text, gsize size, 
 {
     g_autoptr(JsonParser) parser = json_parser_new();
     JsonNode *root = NULL;
-    if (json_parser_load_from_data(parser, text, (gssize)size, NULL))
+    if (json_too_deep(text, size) == 0 &&
+        json_parser_load_from_data(parser, text, (gssize)size, NULL))
         root = json_parser_get_root(parser);
     if (root == NULL || !JSON_NODE_HOLDS_OBJECT(root)) {
         g_set_error(error, KV_ERROR, KV_ERROR_INPUT, "%s: the header is not a JSON object", name);

@@ -81,7 +81,7 @@ static void test_near_random(void)
         Near *near = near_new();
         for (guint i = 0; i < n; i++) {
             const NearPoint p = random_point(&rng);
-            g_assert_true(near_point_ok(&p));
+            g_assert_null(near_point_fault(&p));
             near_add(near, &p);
         }
         near_settle(near);
@@ -223,13 +223,17 @@ static void test_bad_points(void)
     ",\"longest_percent\": [100], \"group\": [4], \"head_dim\": [128], \"off_per_mille\": [1]"
     static const char *const bad[][2] = {
         {"[]", "\"near\": expected an object"},
-        {"{}", "\"kv_bytes\""},
-        {"{\"kv_bytes\": [1], \"tasks\": [1, 2]" REST ", \"weight_percent\": [1]}", "\"tasks\""},
-        {"{\"kv_bytes\": [1], \"tasks\": [1.5]" REST ", \"weight_percent\": [1]}", "\"tasks\""},
+        {"{}", "single.near.kv_bytes\""},
+        {"{\"kv_bytes\": [1], \"tasks\": [1, 2]" REST ", \"weight_percent\": [1]}",
+         "single.near.tasks\""},
+        {"{\"kv_bytes\": [1], \"tasks\": [1.5]" REST ", \"weight_percent\": [1]}",
+         "single.near.tasks\""},
         {"{\"kv_bytes\": [1], \"tasks\": [1]" REST ", \"weight_percent\": [-1]}",
-         "\"weight_percent\""},
+         "single.near.weight_percent\""},
         {"{\"kv_bytes\": [1], \"tasks\": [1]" REST ", \"weight_percent\": [\"x\"]}",
-         "\"weight_percent\""},
+         "single.near.weight_percent\""},
+        {"{\"kv_bytes\": [1], \"tasks\": [0]" REST ", \"weight_percent\": [1]}",
+         "\"single.near.tasks\""},
     };
     g_autofree char *path = g_build_filename(g_get_tmp_dir(), "kvreplay-bad-points.json", NULL);
     for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "sim/batch.h"
 #include "sim/steps_file.h"
+#include "sim/steps_header.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -401,6 +402,18 @@ static void test_not_one(void)
     g_rmdir(dir);
 }
 
+/* A header that nests without end is refused, not followed. */
+static void test_deep_header(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    StepsHeader ret = {0};
+    for (guint i = 0; i < 1000000; i++)
+        g_string_append_c(text, '[');
+    g_assert_false(steps_header_from_json(&ret, text->str, text->len, "s.kvsteps", &error));
+    g_assert_error(error, KV_ERROR, KV_ERROR_INPUT);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -408,5 +421,6 @@ int main(int argc, char **argv)
     g_test_add_func("/steps-file/damage", test_damage);
     g_test_add_func("/steps-file/part", test_part);
     g_test_add_func("/steps-file/not-one", test_not_one);
+    g_test_add_func("/steps-file/deep-header", test_deep_header);
     return g_test_run();
 }

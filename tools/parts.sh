@@ -5,17 +5,19 @@
 # Each part is this script once more (--part NAME, for itself alone) under timeout(1), in a process group of its own: what hangs is stopped and the
 # rest goes on. It writes a file as FILE.part and renames it when whole (into, whole), so that what a stopped or failed part leaves behind has that
 # name. parts.csv in the folder says of each part how it ended, how long it took, and with which GPU, driver, commit and options.
+# One measurement at a time has a folder.
 #
 # Exit status of a part: 0 done; 77 left out, its reason printed; anything else failed.
 
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 commit=$(cat "$here/commit" 2>/dev/null || git -C "$here" rev-parse --short=10 HEAD 2>/dev/null || echo unknown)
 out='' only='' limit=0 within=0 resume=0 driver='' part=''
-declare -A outcome took
+declare -A outcome took remains options_of # options_of[PART]: where a part has more of them than `options` says
 words=("$@") # what a part is called with
 
 note() { printf '%s  %s\n' "$(date +%H:%M:%S)" "$*"; }
 into() { local file=$1; shift; "$@" >"$file.part" && mv "$file.part" "$file"; }
+packed() { local file; for file; do gzip -9nc "$file" >"$file.gz.part" && mv "$file.gz.part" "$file.gz" && rm "$file" || return; done; }
 whole() { local file; for file; do mv "$file.part" "$file" || return; done; } # FILE.part, written by a program that names it so
 left_out() { note "left out: $*"; exit 77; }
 data() { # FILE: one of the logs that come with it
@@ -35,21 +37,58 @@ common_option() {
     declare -g "${1#--}=$2"
 }
 check_options() {
-    local name
-    [[ $limit$within =~ ^[0-9]+$ ]] || usage "--limit, --within: expected seconds"
-    for name in ${only//,/ }; do
+    local name names
+    [[ $limit =~ ^[0-9]{1,8}$ && $within =~ ^[0-9]{1,8}$ ]] || usage "--limit, --within: expected seconds"
+    limit=$((10#$limit)) within=$((10#$within))
+    read -ra names <<<"${only//,/ }"
+    [ -z "$only" ] || [ ${#names[@]} -gt 0 ] || usage "--only $only: expected some of ${parts[*]}"
+    for name in ${names[@]+"${names[@]}"}; do
         [[ " ${parts[*]} " == *" $name "* ]] || usage "--only $name: expected some of ${parts[*]}"
     done
+    [ -z "$part" ] || [[ " ${parts[*]} " == *" $part "* ]] || usage "--part $part: expected one of ${parts[*]}"
     [ "$limit" -gt 0 ] || limit=$((within > 0 ? within / 3 : 1800))
+    command -v timeout >/dev/null || die "no timeout here (of coreutils): what hangs could not be stopped"
+    case $out in -*) out=./$out ;; esac
+}
+
+# The version of a GPU's driver; nothing where nvidia-smi does not tell it (it prints its complaints in its place).
+driver_here() {
+    local text
+    text=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || true
+    if [[ $text =~ ^[0-9][0-9.]*$ ]]; then echo "$text"; fi
+}
+gpu_here() {
+    local text
+    text=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
+    text=${text//[,\"]/ }
+    echo "${text:-unknown}"
+}
+
+open_folder() { # of results: made, writable, and nobody else's while this runs
+    mkdir -p "$out" || exit 1
+    out=$(realpath "$out")
+    [ -z "$part" ] || return 0
+    command -v flock >/dev/null && { exec {lock}<"$out" && flock -n -E 9 "$lock" || [ $? != 9 ] || die "$out: another measurement writes there"; }
+    trap 'rm -f "$out/.begun"' EXIT
+    if ! { echo x >"$out/.begun"; } 2>/dev/null; then die "$out: no file can be written there"; fi
 }
 
 record() { # PART: its line of parts.csv
-    [ -f "$out/parts.csv" ] || echo part,outcome,seconds,gpu,driver,commit,date,options >"$out/parts.csv"
-    { grep -v "^$1," "$out/parts.csv"
-      echo "$1,${outcome[$1]},${took[$1]},$gpu,$driver,$commit,$(date -u +%F),$options"; } >"$out/parts.csv.part"
-    mv "$out/parts.csv.part" "$out/parts.csv"
+    if ! { echo part,outcome,seconds,gpu,driver,commit,date,options &&
+      { [ ! -f "$out/parts.csv" ] || sed "1d;/^$1,/d" "$out/parts.csv"; } &&
+      echo "$1,${outcome[$1]},${took[$1]},$gpu,$driver,$commit,$(date -u +%F),${options_of[$1]:-$options}"; } 2>/dev/null >"$out/parts.csv.part" ||
+        ! mv "$out/parts.csv.part" "$out/parts.csv"; then
+        die "$out/parts.csv could not be written: is the disk full? Stopped after part $1"
+    fi
 }
-is_done() { grep -q "^$1,done,[^,]*,[^,]*,[^,]*,$commit,[^,]*,$options\$" "$out/parts.csv" 2>/dev/null; }
+is_done() { # on this GPU, at this commit, with these options
+    local name how _ on at with
+    [ -f "$out/parts.csv" ] || return 1
+    while IFS=, read -r name how _ on _ at _ with; do
+        [ "$name,$how,$on,$at,$with" != "$1,done,$gpu,$commit,${options_of[$1]:-$options}" ] || return 0
+    done <"$out/parts.csv"
+    return 1
+}
 
 run_part() { # PART
     local status=0 from=$SECONDS may=$limit
@@ -60,7 +99,7 @@ run_part() { # PART
         return
     fi
     note "$1"
-    touch "$out/.begun"
+    touch "$out/.begun" 2>/dev/null || true
     timeout --kill-after=15 "$may" "$BASH" "$here/$me" ${words[@]+"${words[@]}"} --driver "$driver" --part "$1" &
     child=$!
     wait $child || status=$?
@@ -92,22 +131,23 @@ closing() { # how each part ended; 1 when one did not end well
     [ -z "$bad" ]
 }
 
-interrupted() {
-    trap '' INT TERM
+interrupted() { # STATUS
+    trap '' INT TERM HUP
     [ -z "${child:-}" ] || { kill -TERM "$child" 2>/dev/null && wait "$child"; } || true
-    echo "$me: interrupted; $out/parts.csv has what was done" >&2
-    exit 130
+    echo "$me: interrupted; $out/parts.csv has what was done, --resume goes on" >&2
+    exit "$1"
 }
 
 # All parts that are wanted, or (in a part's own process) that one. Then functions begin and end, where the script has them.
 run_parts() {
-    declare -gA remains
     if [ -n "$part" ]; then
         trap 'exit 143' TERM # when what runs now has ended
         "part_$part"
         exit 0
     fi
-    trap interrupted INT TERM
+    trap 'interrupted 130' INT
+    trap 'interrupted 143' TERM
+    trap 'interrupted 129' HUP
     local name
     for name in "${parts[@]}"; do
         [ -z "$only" ] || [[ ",$only," == *,$name,* ]] || continue
@@ -117,5 +157,4 @@ run_parts() {
             run_part "$name"
         fi
     done
-    rm -f "$out/.begun"
 }

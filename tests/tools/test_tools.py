@@ -1,7 +1,9 @@
 """The scripts under tools/ with odd words, odd folders and no GPU: one line that says so, the right exit status, nothing lost."""
 import csv
 import os
+import resource
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -132,27 +134,72 @@ def measure_gpu_stops_what_hangs(folder):
 
 
 @case
+def measure_gpu_odd_numbers(folder):
+    build, path = stand_in(folder, LAB)
+    out = os.path.join(folder, "it's \"odd\" $x [a]*")
+    for words in (["--only", ","], ["--only", "*"], ["--limit", "99999999999999"], ["--part", "foo"], ["--sms", "1234567"]):
+        refused(2, words[0], "measure-gpu", "--build", build, "--out", out, *words, path=path, cwd=folder)
+    assert tool("measure-gpu", "--build", build, "--out", out, "--only", "sms,stress", "--limit", "08", "--sms", "08", path=path)[0] == 0
+    assert sorted(os.listdir(out)) == ["machine.txt", "parts.csv", "speed-8sms.csv", "speed-8sms.txt", "stress.txt"], os.listdir(out)
+    # Another number of SMs is not what was done; another GPU's results are not this one's.
+    words = ("measure-gpu", "--build", build, "--out", out, "--only", "sms,stress", "--resume")
+    status, text, _ = tool(*words, "--sms", "9", path=path)
+    assert status == 0 and "stress       earlier" in text and "sms          done" in text, text
+    script(os.path.join(folder, "bin", "nvidia-smi"), "case $1 in *name*) echo 'another, GPU';; *) echo 999.1; esac\n")
+    status, text, _ = tool(*words, "--sms", "9", path=path)
+    assert status == 0 and "earlier" not in text and ",another  GPU,999.1," in read(out, "parts.csv"), text
+    assert tool("measure-gpu", "--build", build, "--out", "-dash", "--only", "stress", path=path, cwd=folder)[0] == 0
+    assert os.path.exists(os.path.join(folder, "-dash", "stress.txt"))
+    script(os.path.join(folder, "bin", "nvidia-smi"), "echo NVIDIA-SMI has failed because it could not talk to the driver; exit 9\n")
+    refused(1, "nvidia-smi finds no GPU", "measure-gpu", "--build", build, "--out", os.path.join(folder, "o"), path=path)
+
+
+@case
+def measure_gpu_interrupted(folder):
+    """Ends what runs, keeps what was done; meanwhile the folder is nobody else's."""
+    build, path = stand_in(folder, LAB.replace("true", 'case $1 in stress) echo half; sleep 98; esac'))
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+        out = os.path.join(folder, str(status))
+        words = [os.path.join(TOOLS, "measure-gpu"), "--build", build, "--out", out, "--only", "correct,stress"]
+        p = subprocess.Popen(words, env=dict(os.environ, PATH=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        at = os.path.join(out, "stress.txt.part")
+        while not os.path.exists(at) or read(out, "stress.txt.part") == "":
+            assert p.poll() is None, p.communicate()
+            time.sleep(0.02)
+        refused(1, "another measurement writes there", *["measure-gpu"] + words[1:], path=path)
+        p.send_signal(number)
+        _, err = p.communicate(timeout=30)
+        assert p.returncode == status and "interrupted" in err, (p.returncode, err)
+        assert not running("sleep 98"), "what was stopped still runs"
+        assert sorted(os.listdir(out)) == ["correct.txt", "machine.txt", "parts.csv", "stress.txt.part"], os.listdir(out)
+        assert parts(out) == {"correct": "done"}
+
+
+@case
+def measure_gpu_full_disk(folder):
+    """A limit on the size of files in place of a full disk: nothing of the earlier run is lost, and one line says it."""
+    build, path = stand_in(folder, LAB)
+    out = os.path.join(folder, "out")
+    words = ["measure-gpu", "--build", build, "--out", out, "--only", "correct,stress"]
+    assert tool(*words, path=path)[0] == 0
+    before = {name: read(out, name) for name in ("correct.txt", "stress.txt", "parts.csv")}
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    for limit, needle in ((0, "no file can be written there"), (len(before["parts.csv"]) - 9, "parts.csv could not be written")):
+        done = subprocess.run([os.path.join(TOOLS, words[0])] + words[1:], capture_output=True, text=True, env=dict(os.environ, PATH=path), preexec_fn=limited, check=False)
+        assert done.returncode == 1 and needle in done.stderr and done.stderr.count("\n") == 1, (done.returncode, done.stderr)
+        assert {name: read(out, name) for name in before} == before
+    assert tool(*words, path=path)[0] == 0
+
+
+@case
 def measure_gpu_keeps_to_its_time(folder):
     build, path = stand_in(folder, LAB.replace("true", "[ $# = 0 ] || sleep 99"))
     out = os.path.join(folder, "out")
     status, text, _ = tool("measure-gpu", "--build", build, "--out", out, "--only", "correct,speed", "--limit", "60", "--within", "2", path=path)
     assert status == 1 and parts(out) == {"correct": "stopped", "speed": "not begun"}, (status, text)
-
-
-@case
-def measure_gpu_interrupted(folder):
-    build, path = stand_in(folder, LAB.replace("true", "[ $# = 0 ] || { echo half; sleep 98; }"))
-    out = os.path.join(folder, "out")
-    p = subprocess.Popen([os.path.join(TOOLS, "measure-gpu"), "--build", build, "--out", out, "--only", "correct,stress"],
-                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PATH=path))
-    for _ in range(200):
-        if running("sleep 98"):
-            break
-        time.sleep(0.05)
-    p.terminate()
-    err = p.communicate(timeout=30)[1]
-    assert p.returncode == 130 and "interrupted" in err, (p.returncode, err)
-    assert not running("sleep 98") and os.path.exists(os.path.join(out, "correct.txt.part"))
 
 
 @case

@@ -271,6 +271,48 @@ def measure_ncu_refused(folder):
 
 
 @case
+def measure_ncu_odd(folder):
+    sample = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ncu-raw.csv")
+    out = os.path.join(folder, "it's \"o\" [x]")
+    words = (KVREPLAY, out, "--backend", "cpu", "--pairs", "len=64+rows=2=persistent", "--ncu", fake_ncu(folder, sample))
+    for bad in ([], ["a"], ["--pairs"], ["--bogus"], ["a", "b", "c"], [KVREPLAY, folder, "--pairs", "x"]):
+        refused(2, "measure-ncu KVREPLAY OUT", "measure-ncu", *bad)
+    refused(1, "no folder", "measure-ncu", *words)
+    os.mkdir(out)
+    refused(1, "no program", "measure-ncu", os.path.join(folder, "none"), out)
+    refused(1, "No such file", "measure-ncu", "--read", os.path.join(folder, "none.csv"))
+    for data in (b"", b"\xff\0\n\"ID\",\"Kernel Name\"\n", b'"ID"\n"0"\n', b'x\n"ID","Kernel Name","a"\n"","",""\n'):
+        with open(os.path.join(folder, "damaged.csv"), "wb") as f:
+            f.write(data)
+        refused(1, "damaged.csv", "measure-ncu", "--read", os.path.join(folder, "damaged.csv"))
+    with open(os.path.join(folder, "nan.csv"), "w") as f:
+        f.write(open(sample).read().replace("72,448", "nan"))
+    status, text, _ = tool("measure-ncu", "--read", os.path.join(folder, "nan.csv"))
+    assert status == 0 and "nan" not in text, text
+    assert tool("measure-ncu", *words)[0] == 0
+    before = {name: read(out, name) for name in os.listdir(out)}
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+    done = subprocess.run([os.path.join(TOOLS, "measure-ncu"), *words], capture_output=True, text=True, preexec_fn=limited, check=False)
+    assert done.returncode == 1 and "File too large" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert before == {name: read(out, name) for name in before}
+    slow = os.path.join(folder, "slow")
+    script(slow, "sleep 97\n")
+    p = subprocess.Popen([os.path.join(TOOLS, "measure-ncu"), *words[:-1], slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         start_new_session=True)
+    while not running("sleep 97"):
+        assert p.poll() is None
+        time.sleep(0.02)
+    os.killpg(p.pid, signal.SIGINT)  # as a terminal does
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 130 and "Traceback" not in err, (p.returncode, err)
+    assert not running("sleep 97"), "what was stopped still runs"
+    assert before == {name: read(out, name) for name in before}
+
+
+@case
 def plot_results(folder):
     refused(2, "usage", "plot-results")
     refused(2, "usage", "plot-results", "--build")
@@ -348,7 +390,24 @@ def judge_speed(folder):
         with open(table, "w") as f:
             f.write(text)
         refused(2, needle, "judge-speed", table)
+    for line, needle in (("a,persistent,32,8,128,1e6,0,60,0", "floor_us"), ("a,persistent,32,8,128,1e6,nan,60,0", "floor_us"), ("a,persistent,32,8,128,1e6,50,inf,0", "kernel_us"),
+                         ("a,persistent,32,8,128", ""), ("a,persistent,32,8,128,-5,50,60,0", "kv_bytes"), ("a,persistent,32,8,128,1e6,50,,0", "kernel_us")):
+        with open(table, "w") as f:
+            f.write(head + line + "\n")
+        refused(2, "speed.csv:2: " + needle, "judge-speed", table)
+    for data in (b"\xff\xfe\0", head.encode() + b"a,\0,\n", os.urandom(3000)):
+        with open(table, "wb") as f:
+            f.write(data)
+        refused(2, "speed.csv", "judge-speed", table)
     refused(2, "No such file", "judge-speed", os.path.join(folder, "none.csv"))
+    before = read(folder, "page.md")  # a full disk, nearly: the page is as it was
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    done = subprocess.run([os.path.join(TOOLS, "judge-speed"), os.path.join(kept, "speed.csv"), "--into", page], capture_output=True, text=True, preexec_fn=limited, check=False)
+    assert done.returncode == 1 and "File too large" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert read(folder, "page.md") == before and sorted(os.listdir(folder)) == ["page.md", "speed.csv"], os.listdir(folder)
     with open(page, "w") as f:
         f.write("no marks\n")
     refused(2, "once each", "judge-speed", os.path.join(kept, "speed.csv"), "--into", page)
@@ -379,17 +438,49 @@ def judge_policy(folder):
     os.mkdir(os.path.join(folder, "empty"))
     refused(1, "no cal-replay.csv", "judge-policy", "--build", build, os.path.join(folder, "empty"))
     assert os.listdir(os.path.join(folder, "empty")) == []
+    # The kept tables, in a folder of an odd name: what is not whole is not read, logs may be missing.
+    out = os.path.join(folder, "it's [a] \"copy\" $x")
+    shutil.copytree(os.path.join(os.path.dirname(TOOLS), "docs", "results", "h200", "policy"), out)
+    for name in os.listdir(out):
+        if name.startswith(("cal-azure", "cal-mooncake", "policy.txt", "tables.md")):
+            os.unlink(os.path.join(out, name))
+    for name in ("grid.csv.part", "rep-x-B1-20260623.csv.part", "cal-x.csv.gz.part"):
+        with open(os.path.join(out, name), "w") as f:
+            f.write("half\n")
+    status, _, err = tool("judge-policy", "--build", os.path.dirname(KVREPLAY), out)
+    assert status == 0 and os.path.getsize(os.path.join(out, "tables.md")) > 0, err
+    before = read(out, "policy.txt")
+    with open(os.path.join(out, "grid.csv"), "w") as f:
+        f.write("another\n")
+    refused(1, "grid.csv and grid.csv.gz are both there", "judge-policy", "--build", os.path.dirname(KVREPLAY), out)
+    os.unlink(os.path.join(out, "grid.csv"))
+    os.truncate(os.path.join(out, "grid.csv.gz"), 1000)
+    refused(1, "grid.csv.gz: cannot be unpacked", "judge-policy", "--build", os.path.dirname(KVREPLAY), out)
+    assert read(out, "policy.txt") == before
 
 
 @case
 def bundle(folder):
-    refused(1, "usage", "bundle")
-    refused(1, "usage", "bundle", "--build")
+    for words in ([], ["--build"], ["--bogus"], ["a", "b"]):
+        refused(2, "usage", "bundle", *words)
     refused(1, "kvreplay is not there", "bundle", "--build", os.path.join(folder, "none"), os.path.join(folder, "b"))
     into = os.path.join(folder, "packed here")
     status, _, err = tool("bundle", "--build", os.path.dirname(KVREPLAY), into, cwd=folder)
     assert status == 0, err
+    mine = os.path.join(into, "gpu-results", "speed.csv")
+    os.makedirs(os.path.dirname(mine))
+    open(mine, "w").close()
     assert tool("bundle", "--build", os.path.dirname(KVREPLAY), into)[0] == 0  # over an earlier one
+    assert os.path.exists(mine) and not [f for f in os.listdir(into) if f.startswith(".")], os.listdir(into)
+    before = {f: os.stat(os.path.join(into, "bin", f)).st_size for f in os.listdir(os.path.join(into, "bin"))}
+
+    def limited():  # as a full disk would
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    done = subprocess.run([os.path.join(TOOLS, "bundle"), "--build", os.path.dirname(KVREPLAY), into], capture_output=True, text=True, preexec_fn=limited, check=False)
+    assert done.returncode == 1 and "bundle: " in done.stderr, (done.returncode, done.stderr)
+    assert before == {f: os.stat(os.path.join(into, "bin", f)).st_size for f in os.listdir(os.path.join(into, "bin"))}
+    assert not [f for f in os.listdir(into) if f.startswith(".")], os.listdir(into)
     os.makedirs(os.path.join(folder, "usr", "lib"))
     refused(1, "no bundle's", "bundle", "--build", os.path.dirname(KVREPLAY), os.path.join(folder, "usr"))
     assert os.listdir(os.path.join(folder, "usr")) == ["lib"]

@@ -24,18 +24,18 @@ typedef struct Part { /* the points of one group and head size, by bytes */
     guint from, end; /* blocks */
 } Part;
 
+/* What a decision reads lies together: between two steps of an engine caches hold other things. */
 struct Near {
+    Block *blocks;
+    Part *parts; /* behind the blocks */
+    guint n_parts, n_blocks;
     GArray *points; /* NearPoint, sorted once settled */
-    GArray *parts;  /* Part */
-    GArray *blocks; /* Block */
 };
 
 Near *near_new(void)
 {
     Near *self = g_new0(Near, 1);
     self->points = g_array_new(FALSE, FALSE, sizeof(NearPoint));
-    self->parts = g_array_new(FALSE, FALSE, sizeof(Part));
-    self->blocks = g_array_new(FALSE, TRUE, sizeof(Block));
     return self;
 }
 
@@ -44,8 +44,7 @@ void near_free(Near *self)
     if (self == NULL)
         return;
     g_array_unref(self->points);
-    g_array_unref(self->parts);
-    g_array_unref(self->blocks);
+    g_free(self->blocks);
     g_free(self);
 }
 
@@ -140,37 +139,50 @@ static gint compare(gconstpointer a, gconstpointer b)
 /* Points [from, end), of one shape. */
 static void settle_part(Near *self, guint from, guint end)
 {
-    Part part = {.from = self->blocks->len};
+    Part *part = &self->parts[self->n_parts++];
+    part->from = self->n_blocks;
     for (guint i = from; i < end; i += LANES) {
-        Block block = {0};
+        Block *block = &self->blocks[self->n_blocks++];
         for (guint k = 0; k < LANES; k++) {
             const NearPoint *p = near_point(self, MIN(i + k, end - 1)); /* else of no weight */
             float at[AXES];
             place(p, at);
-            part.group = at[GROUP];
-            part.head = at[HEAD];
+            part->group = at[GROUP];
+            part->head = at[HEAD];
             for (int a = 0; a < MOVING; a++)
-                block.at[a].of[k] = at[a];
-            block.off.of[k] = (float)p->off_per_mille / 1000;
-            block.weight.of[k] = i + k < end ? (float)p->weight_percent / 100 : 0;
+                block->at[a].of[k] = at[a];
+            block->off.of[k] = (float)p->off_per_mille / 1000;
+            block->weight.of[k] = i + k < end ? (float)p->weight_percent / 100 : 0;
         }
-        g_array_append_val(self->blocks, block);
     }
-    part.end = self->blocks->len;
-    g_array_append_val(self->parts, part);
+    part->end = self->n_blocks;
+}
+
+/* The first point after `from` of another shape. */
+static guint part_end(const Near *self, guint from)
+{
+    const NearPoint *p = near_point(self, from);
+    guint end = from + 1;
+    while (end < self->points->len && near_point(self, end)->group == p->group &&
+           near_point(self, end)->head_dim == p->head_dim)
+        end++;
+    return end;
 }
 
 void near_settle(Near *self)
 {
+    gsize parts = 0, blocks = 0;
     g_array_sort(self->points, compare);
-    g_array_set_size(self->parts, 0);
-    g_array_set_size(self->blocks, 0);
     for (guint from = 0, end; from < self->points->len; from = end) {
-        const NearPoint *p = near_point(self, from);
-        for (end = from + 1; end < self->points->len; end++)
-            if (near_point(self, end)->group != p->group ||
-                near_point(self, end)->head_dim != p->head_dim)
-                break;
+        end = part_end(self, from);
+        parts++, blocks += (end - from + LANES - 1) / LANES;
+    }
+    g_free(self->blocks);
+    self->blocks = g_malloc0(blocks * sizeof(Block) + parts * sizeof(Part));
+    self->parts = (Part *)(void *)(self->blocks + blocks);
+    self->n_parts = self->n_blocks = 0;
+    for (guint from = 0, end; from < self->points->len; from = end) {
+        end = part_end(self, from);
         settle_part(self, from, end);
     }
 }
@@ -226,16 +238,15 @@ static void add_part(const Block *block, const Part *part, const float x[MOVING]
 
 double near_ratio(const Near *self, const NearPoint *at)
 {
-    const Block *block = (const Block *)(const void *)self->blocks->data;
     float x[AXES];
     Four sum = {{0}}, off = {{0}};
     place(at, x);
-    for (guint i = 0; i < self->parts->len; i++) {
-        const Part *part = &g_array_index(self->parts, Part, i);
+    for (guint i = 0; i < self->n_parts; i++) {
+        const Part *part = &self->parts[i];
         const float group = part->group - x[GROUP], head = part->head - x[HEAD];
         const float shape = group * group + head * head;
         if (shape < 1)
-            add_part(block, part, x, shape, &sum.lanes, &off.lanes);
+            add_part(self->blocks, part, x, shape, &sum.lanes, &off.lanes);
     }
     return 1 + (double)((off.of[0] + off.of[1] + off.of[2] + off.of[3]) /
                         (sum.of[0] + sum.of[1] + sum.of[2] + sum.of[3] + alone));

@@ -15,8 +15,13 @@ int main(int argc, char **argv)
         return 77;
     }
     for (int i = 0; argc > 1 && i < 3; i++)
-        if (strcmp(argv[1], jobs[i].name) == 0)
-            return jobs[i].run(argc - 1, argv + 1);
+        if (strcmp(argv[1], jobs[i].name) == 0) {
+            const int status = jobs[i].run(argc - 1, argv + 1);
+            if (fflush(stdout) == 0 && ferror(stdout) == 0)
+                return status;
+            fprintf(stderr, "attn-lab: standard output: writing failed\n");
+            return 1;
+        }
     fprintf(stderr, "usage: attn-lab check|time|stress ...\n");
     return 2;
 }

@@ -482,6 +482,16 @@ static int check_sms(const Lab *lab)
     return lab->sms == 0 || (lab->sms > 0 && lab->sms < p.multiProcessorCount) ? 0 : 77;
 }
 
+/* A table that could not be written whole is none. */
+static void close_table(FILE *f, const char *name)
+{
+    if (f == NULL)
+        return;
+    const bool bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        lab_fail(__FILE__, __LINE__, name);
+}
+
 int lab_time(int argc, char **argv)
 {
     Lab lab = {.commit = "unknown", .repeats = 31, .check = true, .random = {3}};
@@ -530,9 +540,7 @@ int lab_time(int argc, char **argv)
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
         if (listed(lab.cells, cells[i].name))
             time_cell(&lab, &cells[i]);
-    if (lab.csv != NULL)
-        fclose(lab.csv);
-    if (lab.skew != NULL)
-        fclose(lab.skew);
+    close_table(lab.csv, csv);
+    close_table(lab.skew, skew);
     return 0;
 }

@@ -507,13 +507,17 @@ def measure_devices(folder):
 @case
 def measure_devices_stopped(folder):
     log = os.path.join(os.path.dirname(TOOLS), "tests", "data", "azure-2023-conv.csv.gz")
-    p = subprocess.Popen([os.path.join(TOOLS, "measure-devices"), KVREPLAY, log, folder, "--backend", "cpu", "--execute", "500"],
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert "backend cpu" in p.stdout.readline()
-    p.terminate()
-    p.communicate(timeout=30)
-    assert p.returncode == 143, p.returncode
-    assert sorted(os.listdir(folder)) == ["several-gpus.csv.part", "several-gpus.txt.part"], os.listdir(folder)
+    for end, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        p = subprocess.Popen([os.path.join(TOOLS, "measure-devices"), KVREPLAY, log, folder, "--backend", "cpu", "--execute", "500"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        assert "backend cpu" in p.stdout.readline()
+        os.killpg(p.pid, end)
+        _, err = p.communicate(timeout=30)
+        assert p.returncode == status and "Traceback" not in err, (p.returncode, err)
+        assert sorted(os.listdir(folder)) == ["several-gpus.csv.part", "several-gpus.txt.part"], os.listdir(folder)
+    in_the_way = os.path.join(folder, "file")
+    open(in_the_way, "w").close()
+    refused(1, "file", "measure-devices", KVREPLAY, log, os.path.join(in_the_way, "x"), "--backend", "cpu")
 
 
 print("1..%d" % len(CASES))

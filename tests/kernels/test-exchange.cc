@@ -196,10 +196,10 @@ void cut_ranges(Launch &l, int ctas, GRand *random)
     }
 }
 
-void cut_tasks(Launch &l, int most, GRand *random)
+void cut_tasks(Launch &l, int least, int most, GRand *random)
 {
     for (int p = 0; p < l.pairs; ++p) {
-        const int n = g_rand_int_range(random, 1, most + 1);
+        const int n = g_rand_int_range(random, least, most + 1);
         for (int i = 0; i < n; ++i) {
             Piece piece = {p, {p, 0, 0, 0, {}}, -1};
             if (n > 1)
@@ -277,11 +277,19 @@ void test_exchange(gconstpointer data)
             if (kind == RANGES)
                 cut_ranges(l, g_rand_int_range(random, 1, 24), random);
             else
-                cut_tasks(l, i == 0 ? 19 : 6, random);
+                cut_tasks(l, 1, i == 0 ? 19 : 6, random);
             g_assert_cmpint(l.slots, <=, 80 + 20);
             if (l.slots <= 80)
                 launch_and_check(l, device, random);
         }
+        /* More slots than lanes, or than one look takes. */
+        Launch many = {shape.group,   shape.d, shape.warps, 2, kind != RANGES,
+                       kind == ALONE, {},      0,           77};
+        if (kind == RANGES)
+            cut_ranges(many, 40, random);
+        else
+            cut_tasks(many, 36, 40, random);
+        launch_and_check(many, device, random);
     }
 }
 

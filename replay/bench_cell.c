@@ -190,10 +190,12 @@ static guint common_divisor(guint a, guint b)
  * the third in a fixed order came out up to a microsecond below the first.) */
 guint bench_lane_at(guint round, guint k, guint n)
 {
-    guint left = round;
-    for (guint step = 1;; step = step % n + 1)
-        if (common_divisor(step, n) == 1 && left-- == 0)
-            return (k * step + round) % n;
+    guint steps = 0, step = 0;
+    for (guint i = 1; i <= n; i++)
+        steps += common_divisor(i, n) == 1;
+    for (guint left = round % steps + 1; left > 0;)
+        left -= common_divisor(++step, n) == 1;
+    return (k * step + round % n) % n;
 }
 
 /* A round's runs and the sets must have no divisor in common: else every lane would meet the same

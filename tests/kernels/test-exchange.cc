@@ -1,12 +1,11 @@
 /* How partial states change hands between CTAs (kernels/attn_exchange.cuh), run on the CPU: the
- * kernels' own source over tests/kernels/emulated, CTAs as OS threads, words of slots becoming
- * visible late and out of order. After every launch: outputs against a merge in double precision,
- * every word of every slot empty, counters zero; the same launch again with other delays: the same
- * bits. Launches follow one another on the same slots with other cuts, as steps of a server do.
- * A word that never comes fails the test (emulated/cta.h).
+ * kernels' own source over tests/kernels/emulated, words of slots becoming visible late and out of
+ * order. After every launch: outputs against a merge in double precision, every word of every slot
+ * empty, counters zero; the same launch again with other delays: the same bits. Launches follow one
+ * another on the same slots with other cuts, as steps of a server do. A word that never comes fails
+ * the test (emulated/cta.h).
  */
 #include <glib.h> /* before the kernels' words for the compiler */
-#include <thread>
 #include <vector>
 
 #include "kernels/attn_exchange.cuh"
@@ -118,21 +117,15 @@ std::vector<uint16_t> run(const Launch &l, Device &device, uint64_t seed)
     a.tasks = l.tasks ? &task : NULL;
     a.readers = l.alone ? 1 : MAX_READERS;
     a.arrivals = l.alone ? device.arrivals.data() : NULL;
-    std::vector<std::thread> threads;
-    for (size_t c = 0; c < l.ctas.size(); ++c)
-        threads.emplace_back([&, c] {
-            std::vector<float> smem((size_t)(merge_floats(l.group, l.d) * l.warps));
-            int word = 0;
-            emulated::cta_run(32 * l.warps, (unsigned)c, (unsigned)l.ctas.size(), mix(seed + c),
-                              [&] {
-                                  if (l.d == 64)
-                                      run_cta<64>(l, a, l.ctas[c], (int)c, smem, &word);
-                                  else
-                                      run_cta<128>(l, a, l.ctas[c], (int)c, smem, &word);
-                              });
-        });
-    for (std::thread &t : threads)
-        t.join();
+    const size_t n = l.ctas.size(), floats = (size_t)(merge_floats(l.group, l.d) * l.warps);
+    std::vector<std::vector<float>> smem(n, std::vector<float>(floats));
+    std::vector<int> word(n);
+    emulated::grid_run(32 * l.warps, (unsigned)n, seed, [&](unsigned c) {
+        if (l.d == 64)
+            run_cta<64>(l, a, l.ctas[c], (int)c, smem[c], &word[c]);
+        else
+            run_cta<128>(l, a, l.ctas[c], (int)c, smem[c], &word[c]);
+    });
     return out;
 }
 
@@ -227,7 +220,7 @@ void launch_and_check(const Launch &l, Device &device, GRand *random)
 /* A slot that nobody fills, and a barrier that one thread does not come to, end by failing. */
 void wait_for_ever(gconstpointer barrier)
 {
-    emulated::be_patient(0.2);
+    emulated::be_patient(2000);
     if (barrier) {
         emulated::cta_run(64, 0, 1, 1, [] {
             if (threadIdx.x != 33)

@@ -1,12 +1,11 @@
+#undef _FORTIFY_SOURCE /* whose longjmp takes another stack for a fault */
 #include "cta.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
-#include <sched.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <ucontext.h>
 #include <vector>
 
@@ -32,7 +31,7 @@ namespace emulated
 namespace
 {
 
-constexpr size_t STACK = 256 * 1024;
+constexpr size_t STACK = 64 * 1024;
 
 struct Meeting { /* of a warp, or of the CTA */
     int come = 0;
@@ -40,9 +39,10 @@ struct Meeting { /* of a warp, or of the CTA */
 };
 
 struct Fiber {
-    ucontext_t context;
+    ucontext_t context; /* to begin with */
+    jmp_buf at;         /* from then on: a switch is no system call */
     std::unique_ptr<char[]> stack;
-    bool done = false;
+    bool begun = false, done = false;
     const Meeting *waits = nullptr; /* for the end of this meeting's round */
     unsigned round = 0;
     void *fake = nullptr; /* AddressSanitizer's */
@@ -59,51 +59,35 @@ struct Cta {
     Meeting all;
     std::vector<uint32_t> words[2]; /* a lane each; of meetings in turn */
     std::vector<Store> kept;
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     const void *stack = nullptr; /* the scheduler's, as AddressSanitizer says it */
     size_t stack_size = 0;
     unsigned now = 0, block = 0, grid = 0;
-    uint64_t random = 0;
-    const std::function<void()> *body = nullptr;
+    int left = 0;                  /* threads that have not returned */
+    unsigned late = 0, pace = 1;   /* rounds until it starts; then one of so many is its turn */
+    uint64_t random = 0, seen = 0; /* what had moved when its last turn ended */
+    const std::function<void(unsigned)> *body = nullptr;
 };
 
-thread_local Cta *cta;
+Cta *cta; /* whose turn it is */
 
-/* Of all CTAs: words that became visible, and threads that returned. Waiting is none of it. */
-std::atomic<uint64_t> moved;
-std::atomic<double> patience{20};
+/* Words that became visible, and threads that returned. Waiting is none of it. */
+uint64_t moved;
+unsigned patience = 50000;
 
-double cpu_s() /* of the process: other load, or being stopped, is no reason to give up */
+/* Ends the process where no CTA has got anywhere for too many rounds. */
+void give_up(const std::vector<std::unique_ptr<Cta>> &ctas)
 {
-    timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-struct Watch {
-    uint64_t seen = moved;
-    double since = cpu_s();
-    unsigned rounds = 0;
-};
-
-/* Ends the process where no CTA has got anywhere for too long. */
-void look(Watch &watch)
-{
-    if (++watch.rounds % 256 != 0)
-        return;
-    if (watch.seen != moved) {
-        watch.seen = moved, watch.since = cpu_s();
-        return;
+    for (const std::unique_ptr<Cta> &c : ctas) {
+        unsigned meeting = 0;
+        for (const Fiber &f : c->fibers)
+            meeting += !f.done && f.waits != nullptr && f.waits->round == f.round;
+        if (c->left > 0)
+            fprintf(stderr,
+                    "CTA %u of %u waits for what never comes: %d threads have not returned, %u of "
+                    "them at a barrier or for their warp, the others for a word of memory\n",
+                    c->block, c->grid, c->left, meeting);
     }
-    if (cpu_s() - watch.since < patience)
-        return;
-    unsigned left = 0, meeting = 0;
-    for (const Fiber &f : cta->fibers)
-        left += !f.done, meeting += !f.done && f.waits != nullptr && f.waits->round == f.round;
-    fprintf(stderr,
-            "Bail out! CTA %u of %u waits for what never comes: %u threads have not returned, %u "
-            "of them at a barrier or for their warp, the others for a word of memory\n",
-            cta->block, cta->grid, left, meeting);
     abort();
 }
 
@@ -111,7 +95,8 @@ void to_scheduler()
 {
     Fiber &f = cta->fibers[cta->now];
     __sanitizer_start_switch_fiber(f.done ? nullptr : &f.fake, cta->stack, cta->stack_size);
-    swapcontext(&f.context, &cta->scheduler);
+    if (_setjmp(f.at) == 0)
+        _longjmp(cta->scheduler, 1);
     __sanitizer_finish_switch_fiber(f.fake, &cta->stack, &cta->stack_size);
 }
 
@@ -119,7 +104,12 @@ void to_fiber(Fiber &f)
 {
     void *fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, f.stack.get(), STACK);
-    swapcontext(&cta->scheduler, &f.context);
+    if (_setjmp(cta->scheduler) == 0) {
+        if (f.begun)
+            _longjmp(f.at, 1);
+        f.begun = true;
+        setcontext(&f.context);
+    }
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 }
 
@@ -161,27 +151,79 @@ void meet(Meeting &m, int expected)
 void enter()
 {
     __sanitizer_finish_switch_fiber(nullptr, &cta->stack, &cta->stack_size);
-    (*cta->body)();
+    (*cta->body)(cta->block);
     cta->fibers[cta->now].done = true;
-    ++moved;
+    --cta->left, ++moved;
     to_scheduler();
 }
 
-/* A turn for everybody who does not wait for others of this CTA, from anywhere; returns how many
- * have returned. */
-int turn()
+/* A turn for everybody who does not wait for others of this CTA, from anywhere; then some of the
+ * stores that were kept back. */
+void turn()
 {
     const unsigned n = (unsigned)cta->fibers.size(), from = draw(n);
-    int ret = 0;
     for (unsigned i = 0; i < n; ++i) {
         cta->now = (from + i) % n;
         Fiber &f = cta->fibers[cta->now];
-        if (f.done || (f.waits != nullptr && f.waits->round == f.round))
-            continue;
-        to_fiber(f);
-        ret += f.done;
+        if (!f.done && (f.waits == nullptr || f.waits->round != f.round))
+            to_fiber(f);
     }
-    return ret;
+    for (size_t k = cta->kept.size() / 3 + (draw(4) == 0); k > 0 && !cta->kept.empty(); --k)
+        let_go(draw((uint32_t)cta->kept.size()));
+}
+
+std::unique_ptr<Cta> make_cta(int threads, unsigned block, unsigned grid, uint64_t seed,
+                              const std::function<void(unsigned)> *body)
+{
+    std::unique_ptr<Cta> self(new Cta);
+    self->fibers = std::vector<Fiber>((size_t)threads);
+    self->warps.resize((size_t)threads / 32);
+    for (std::vector<uint32_t> &words : self->words)
+        words.resize((size_t)threads);
+    self->block = block, self->grid = grid, self->left = threads;
+    self->random = (seed + 1) * 0x9e3779b97f4a7c15u ^ (block + 1) * 0xbf58476d1ce4e5b9u;
+    self->body = body;
+    cta = self.get();
+    for (int i = 0; i < 8; ++i)
+        draw(2);
+    self->late = draw(4) == 0 ? draw(300) : 0;
+    self->pace = 1u << draw(3);
+    for (Fiber &f : self->fibers) {
+        f.stack.reset(new char[STACK]);
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.get();
+        f.context.uc_stack.ss_size = STACK;
+        f.context.uc_link = nullptr;
+        makecontext(&f.context, enter, 0);
+    }
+    return self;
+}
+
+/* Rounds, until all threads of all have returned and no store is kept back. */
+void run(std::vector<std::unique_ptr<Cta>> &ctas)
+{
+    uint64_t seen = moved;
+    unsigned still = 0;
+    for (bool any = true; any;) {
+        any = false;
+        for (std::unique_ptr<Cta> &c : ctas) {
+            cta = c.get();
+            if (c->left == 0 && c->kept.empty())
+                continue;
+            any = true;
+            if (c->late > 0)
+                --c->late;
+            else if (draw(c->pace) == 0 && (c->seen != moved || draw(4) == 0)) {
+                turn(); /* seldom where nothing has come that it can wait for */
+                c->seen = moved;
+            }
+        }
+        still = seen == moved ? still + 1 : 0;
+        seen = moved;
+        if (still > patience)
+            give_up(ctas);
+    }
+    cta = nullptr;
 }
 
 } // namespace
@@ -203,9 +245,9 @@ Dim grid_dim()
     return {cta->grid};
 }
 
-void be_patient(double seconds)
+void be_patient(unsigned rounds)
 {
-    patience = seconds;
+    patience = rounds;
 }
 
 void yield()
@@ -260,41 +302,27 @@ void store_later(uint32_t *to, uint32_t word)
 
 uint32_t load_now(const uint32_t *from)
 {
+    if (draw(256) == 0)
+        yield();
     return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+
+void grid_run(int threads, unsigned grid, uint64_t seed, const std::function<void(unsigned)> &body)
+{
+    std::vector<std::unique_ptr<Cta>> ctas;
+    for (unsigned block = 0; block < grid; ++block)
+        ctas.push_back(make_cta(threads, block, grid, seed, &body));
+    run(ctas);
 }
 
 void cta_run(int threads, unsigned block, unsigned grid, uint64_t seed,
              const std::function<void()> &body)
 {
-    Cta self;
-    self.fibers = std::vector<Fiber>((size_t)threads);
-    self.warps.resize((size_t)threads / 32);
-    for (std::vector<uint32_t> &words : self.words)
-        words.resize((size_t)threads);
-    self.block = block, self.grid = grid;
-    self.random = seed * 2654435761u + block + 1;
-    self.body = &body;
-    cta = &self;
-    for (Fiber &f : self.fibers) {
-        f.stack.reset(new char[STACK]);
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack.get();
-        f.context.uc_stack.ss_size = STACK;
-        f.context.uc_link = nullptr;
-        makecontext(&f.context, enter, 0);
-    }
-    Watch watch;
-    for (int left = threads; left > 0; look(watch)) {
-        left -= turn();
-        for (size_t n = self.kept.size() / 3 + (draw(4) == 0), k = 0; k < n && !self.kept.empty();
-             ++k)
-            let_go(draw((uint32_t)self.kept.size()));
-        if (self.kept.empty() || draw(4) == 0) /* others' words are what is waited for */
-            sched_yield();
-    }
-    while (!self.kept.empty())
-        let_go(draw((uint32_t)self.kept.size()));
-    cta = nullptr;
+    const std::function<void(unsigned)> of_block = [&](unsigned) { body(); };
+    std::vector<std::unique_ptr<Cta>> ctas;
+    ctas.push_back(make_cta(threads, block, grid, seed, &of_block));
+    ctas[0]->late = 0, ctas[0]->pace = 1;
+    run(ctas);
 }
 
 } // namespace emulated

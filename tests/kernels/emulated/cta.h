@@ -1,14 +1,15 @@
 /* CTAs on the CPU, for tests of what kernels say to one another through memory.
  *
- * cta_run() runs a function by all threads of one CTA, as fibers of the calling OS thread; several
- * OS threads are several CTAs at once. A fiber runs until it waits (barriers and everything that a
- * warp does together) or stores; who runs next is drawn at random. Stores to memory that other CTAs
- * read are kept back, word by word, and let go at random times in random order: what a GPU promises
- * of relaxed stores, and no more (words of one address keep their order, for they have one writer
- * at a time). Warps are whole: every lane takes part in what a warp does.
+ * grid_run() runs a function by all threads of several CTAs at once, all of them as fibers of the
+ * calling OS thread: the same seed is the same run. A fiber runs until it waits (barriers and
+ * everything that a warp does together), stores, or now and then loads; who runs next is drawn at
+ * random. CTAs differ in pace up to fourfold, and some start late. Stores to memory that other
+ * CTAs read are kept back, word by word, and let go at random times in random order: what a GPU
+ * promises of relaxed stores, and no more (words of one address keep their order, for they have one
+ * writer at a time). Warps are whole: every lane takes part in what a warp does.
  *
- * Nothing hangs: where no word became visible and no thread returned in any CTA while the process
- * spent 20 s of processor time (be_patient() says another), it says who waits, and aborts.
+ * Nothing hangs: where no word became visible and no thread returned in 50,000 rounds (be_patient()
+ * says another number), it says who waits, and aborts.
  */
 #ifndef KV_TESTS_KERNELS_EMULATED_CTA_H
 #define KV_TESTS_KERNELS_EMULATED_CTA_H
@@ -38,9 +39,12 @@ void yield();
 void store_later(uint32_t *to, uint32_t word);
 uint32_t load_now(const uint32_t *from);
 
-void be_patient(double seconds);
+void be_patient(unsigned rounds);
 
-/* Returns when all threads have, and all stores are done. */
+/* Both return when all threads have, and all stores are done. */
+void grid_run(int threads, unsigned grid, uint64_t seed,
+              const std::function<void(unsigned block)> &body);
+/* One CTA of a grid, alone. */
 void cta_run(int threads, unsigned block, unsigned grid, uint64_t seed,
              const std::function<void()> &body);
 

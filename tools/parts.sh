@@ -13,6 +13,7 @@
 commit=$(cat "$here/commit" 2>/dev/null || git -C "$here" rev-parse --short=10 HEAD 2>/dev/null || echo unknown)
 out='' only='' limit=0 within=0 resume=0 driver='' part=''
 declare -A outcome took remains options_of # options_of[PART]: where a part has more of them than `options` says
+columns=part,outcome,seconds,gpu,driver,commit,date,options
 words=("$@") # what a part is called with
 
 note() { printf '%s  %s\n' "$(date +%H:%M:%S)" "$*"; }
@@ -71,10 +72,12 @@ open_folder() { # of results: made, writable, and nobody else's while this runs
     command -v flock >/dev/null && { exec {lock}<"$out" && flock -n -E 9 "$lock" || [ $? != 9 ] || die "$out: another measurement writes there"; }
     trap 'rm -f "$out/.begun"' EXIT
     if ! { echo x >"$out/.begun"; } 2>/dev/null; then die "$out: no file can be written there"; fi
+    # At once, so that a folder is known as a measurement's even where the first part was stopped.
+    [ -f "$out/parts.csv" ] || into "$out/parts.csv" echo "$columns"
 }
 
 record() { # PART: its line of parts.csv
-    if ! { echo part,outcome,seconds,gpu,driver,commit,date,options &&
+    if ! { echo "$columns" &&
       { [ ! -f "$out/parts.csv" ] || sed "1d;/^$1,/d" "$out/parts.csv"; } &&
       echo "$1,${outcome[$1]},${took[$1]},$gpu,$driver,$commit,$(date -u +%F),${options_of[$1]:-$options}"; } 2>/dev/null >"$out/parts.csv.part" ||
         ! mv "$out/parts.csv.part" "$out/parts.csv"; then

@@ -335,6 +335,23 @@ def measure_policy(folder):
 
 
 @case
+def measure_policy_interrupted(folder):
+    """Stopped in its first part, and gone on with: the folder is known, files are whole."""
+    out = os.path.join(folder, "it's [a] \"copy\" $x")
+    words = [os.path.join(TOOLS, "measure-policy"), "--build", os.path.dirname(KVREPLAY), "--backend", "cpu", "--quick", "--out", out, "--only", "bench"]
+    p = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not os.path.exists(os.path.join(out, "grid.csv.part")):
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.02)
+    p.terminate()
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 143 and "interrupted" in err, (p.returncode, err)
+    assert sorted(os.listdir(out)) == ["grid.csv.part", "grid.txt.part", "parts.csv"] and parts(out) == {}, os.listdir(out)
+    status, _, err = tool("measure-policy", *words[1:], "--resume")
+    assert status == 0 and sorted(os.listdir(out)) == ["grid.csv.gz", "grid.txt", "parts.csv"], (status, err, os.listdir(out))
+
+
+@case
 def measure_policy_paper_without_gnuplot(folder):
     """The tables are kept and the part is done; pictures are drawn later."""
     build, out, path = (os.path.join(folder, name) for name in ("build", "out", "bin"))

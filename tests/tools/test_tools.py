@@ -155,6 +155,17 @@ def measure_gpu_odd_numbers(folder):
 
 
 @case
+def measure_gpu_without_timeout(folder):
+    build, path = stand_in(folder, LAB)
+    few = os.path.join(folder, "few")
+    os.mkdir(few)
+    for name in ("bash", "sh", "dirname", "basename", "cat", "git", "realpath"):
+        os.symlink(shutil.which(name), os.path.join(few, name))
+    refused(1, "no timeout here", "measure-gpu", "--build", build, "--out", os.path.join(folder, "o"), path=os.path.join(folder, "bin") + os.pathsep + few)
+    assert not os.path.exists(os.path.join(folder, "o"))
+
+
+@case
 def measure_gpu_interrupted(folder):
     """Ends what runs, keeps what was done; meanwhile the folder is nobody else's."""
     build, path = stand_in(folder, LAB.replace("true", 'case $1 in stress) echo half; sleep 98; esac'))
@@ -319,6 +330,24 @@ def plot_results(folder):
     refused(2, "usage", "plot-results", folder)
     open(os.path.join(folder, "replay.csv"), "w").close()
     refused(1, "kvreplay is not there", "plot-results", "--build", os.path.join(folder, "none"), folder)
+    if shutil.which("gnuplot") is None:
+        return
+    kept, out = os.path.join(os.path.dirname(TOOLS), "docs", "results", "h200"), os.path.join(folder, "it's [a] $x")
+    os.mkdir(out)
+    shutil.copy(os.path.join(kept, "replay.json"), out)
+    with open(os.path.join(kept, "replay.csv")) as f, open(os.path.join(out, "replay.csv"), "w") as g:
+        g.writelines(f.readlines()[:200])
+    words = ("plot-results", "--build", os.path.dirname(KVREPLAY), out)
+    assert tool(*words)[0] == 0
+    before = sorted(os.listdir(os.path.join(out, "replay")))
+    assert before and sorted(os.listdir(out)) == ["replay", "replay.csv", "replay.json"], os.listdir(out)
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+    done = subprocess.run([os.path.join(TOOLS, words[0]), *words[1:]], capture_output=True, text=True, preexec_fn=limited, check=False)
+    assert done.returncode == 1 and sorted(os.listdir(os.path.join(out, "replay"))) == before, (done.returncode, done.stderr)
+    assert sorted(os.listdir(out)) == ["replay", "replay.csv", "replay.json"], os.listdir(out)
 
 
 @case

@@ -29,7 +29,7 @@ struct StreamArgs {
     float scale_log2;         /* scale x log2 e */
     const StreamTask *tasks;  /* NULL: persistent */
     int n_tasks;
-    float *slots;       /* all words EMPTY between launches (attn_merge.cuh) */
+    float *slots;       /* all words EMPTY between launches (attn_exchange.cuh) */
     uint32_t *arrivals; /* by first slot, zero between launches: the last to arrive is the only
                            reader; NULL: readers are known beforehand */
     int readers;        /* CTAs that may wait for the slots of a (row, KV head), 1..MAX_READERS */

@@ -61,6 +61,11 @@ static AttnStatus check(cudaError_t e, AttnCudaError *error, const char *what)
             return try_status;                                                                     \
     } while (0)
 
+static int64_t floats_of_slot(const AttnCuda *self)
+{
+    return slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
+}
+
 static bool is_persistent(int mode)
 {
     return mode == PERSISTENT || mode == PERSISTENT_WIDE;
@@ -180,7 +185,7 @@ static AttnStatus read_device(AttnCuda *self, AttnCudaError *error)
 static AttnStatus allocate_all(AttnCuda *self, AttnCudaError *error)
 {
     const AttnCudaConfig *c = &self->config;
-    const int64_t slot = 4 * slot_floats(attn_group(&c->shape), c->shape.head_dim);
+    const int64_t slot = 4 * floats_of_slot(self);
     const int most =
         self->tuning[PERSISTENT].ctas_per_sm > self->tuning[PERSISTENT_WIDE].ctas_per_sm
             ? self->tuning[PERSISTENT].ctas_per_sm
@@ -265,8 +270,7 @@ void attn_cuda_free(AttnCuda *self)
 
 AttnStatus attn_cuda_reset(AttnCuda *self, AttnCudaError *error)
 {
-    const int64_t slot =
-        4 * slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
+    const int64_t slot = 4 * floats_of_slot(self);
     for (int mode = 0; mode < 2; ++mode) /* EMPTY */
         TRY(cudaMemset(self->slots[mode], 0xff, slot * self->n_slots[mode]), "reset");
     TRY(cudaMemset(self->arrivals, 0, 4 * self->n_slots[TASKS]), "reset");
@@ -278,8 +282,7 @@ int64_t attn_cuda_slots_left(const AttnCuda *self)
 {
     int64_t left = 0;
     for (int mode = 0; mode < 2; ++mode) {
-        const int64_t n = self->n_slots[mode] *
-                          slot_floats(attn_group(&self->config.shape), self->config.shape.head_dim);
+        const int64_t n = self->n_slots[mode] * floats_of_slot(self);
         uint32_t *words = (uint32_t *)malloc(n > 0 ? 4 * n : 1);
         if (words == NULL ||
             cudaMemcpy(words, self->slots[mode], 4 * n, cudaMemcpyDeviceToHost) != cudaSuccess) {

@@ -35,6 +35,16 @@ struct Cut {
     Readers readers;                /* of its slots */
 };
 
+/* Where a slot lies, and the first output of a (row, KV head). */
+template <int D> __device__ __forceinline__ float *slot_of(const StreamArgs &a, int slot)
+{
+    return a.slots + (int64_t)slot * slot_floats(a.group, D);
+}
+template <typename T, int D> __device__ __forceinline__ T *output_of(const StreamArgs &a, int pair)
+{
+    return static_cast<T *>(a.out) + (int64_t)pair * a.group * D;
+}
+
 /* To be told before the tiles are worked through: divisions take their time. */
 template <int D> __device__ __forceinline__ void cut_readers(const StreamArgs &a, Cut &cut)
 {
@@ -100,8 +110,8 @@ __device__ __forceinline__ void share_take(Taken &t, const Share &share, int flo
             t.ml[k] = load_relaxed(slot + p.ml_at);
             t.x[k] = load_relaxed(slot + p.item_at);
         } else {
-            t.ml[k] = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
-            t.x[k] = make_float4(0.f, 0.f, 0.f, 0.f);
+            t.ml[k] = neutral_ml();
+            t.x[k] = neutral_item();
         }
 }
 
@@ -126,7 +136,7 @@ __device__ __forceinline__ void state_add(Merged &s, const float4 &ml, const flo
 __device__ __forceinline__ Merged share_read(const Share &share, int floats, const Place &p,
                                              Taken &t)
 {
-    Merged s = {-INFINITY, 0.f, -INFINITY, 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+    Merged s = neutral();
 #pragma unroll 1
     for (int i = p.sub;;) {
         while (__any_sync(~0u, any_empty(t)))
@@ -238,7 +248,7 @@ __device__ __forceinline__ bool slots_read(float4 (&x)[U], const float *at, int 
     bool full = true;
 #pragma unroll
     for (int u = 0; u < U; ++u)
-        x[u] = u < n ? load_relaxed(at + (int64_t)u * floats) : make_float4(0.f, 0.f, 0.f, 0.f);
+        x[u] = u < n ? load_relaxed(at + (int64_t)u * floats) : neutral_item();
 #pragma unroll
     for (int u = 0; u < U; ++u)
         full = full && !is_empty(x[u]);
@@ -257,7 +267,7 @@ __device__ __forceinline__ void slots_add(Merged &s, const float *slot, int floa
         ml = load_relaxed(mine);
     } while (!__all_sync(~0u, slots_read<U>(x, slot + item_at, floats, n) && !is_empty(ml)));
     if (lane >= n)
-        ml = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
+        ml = neutral_ml();
     const Weights w = merged_weigh(s, ml);
 #pragma unroll 1
     for (int i = 0;;) {
@@ -285,7 +295,7 @@ __device__ __noinline__ void merge_alone(float *slot, int n, int group, void *ou
 #pragma unroll 1
     for (int it = threadIdx.x; it < items; it += blockDim.x) {
         const int pair = it / (D / 2);
-        Merged s = {-INFINITY, 0.f, -INFINITY, 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+        Merged s = neutral();
 #pragma unroll 1
         for (int from = 0; from < n; from += 32)
             slots_add(s, slot + (int64_t)from * floats, floats, slot_ml(group, 0, pair),
@@ -310,13 +320,13 @@ __device__ __forceinline__ Share share_of(const StreamArgs &a, const Cut &cut)
 {
     const int readers = cut.readers.n;
     const int reader = a.tasks ? cut.index - (cut.n_slots - readers) : cut.index;
-    return {a.slots + (int64_t)cut.first_slot * slot_floats(a.group, D),
+    return {slot_of<D>(a, cut.first_slot),
             a.tasks ? 1 : 2,
             a.tasks ? 0 : 1,
             reader >= 0 && reader < readers ? cut.n_slots : 0,
             reader,
             cut.readers.per,
-            static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D};
+            output_of<T, D>(a, cut.pair)};
 }
 
 /* Merges this CTA's shares of the range's first and last piece, by different warps as far as
@@ -343,8 +353,8 @@ __device__ __forceinline__ void settle_alone(const StreamArgs &a, int *word, con
                 (uint32_t)cut.n_slots - 1;
     __syncthreads();
     if (*word != 0)
-        merge_alone<T, D>(a.slots + (int64_t)cut.first_slot * slot_floats(a.group, D), cut.n_slots,
-                          a.group, static_cast<T *>(a.out) + (int64_t)cut.pair * a.group * D);
+        merge_alone<T, D>(slot_of<D>(a, cut.first_slot), cut.n_slots, a.group,
+                          output_of<T, D>(a, cut.pair));
 }
 
 /* All threads of a CTA whose states are stored: what falls to it of the cuts at both ends of its

@@ -101,6 +101,20 @@ struct Merged {
     float4 o;
 };
 
+/* The m and l, the item, and the state of nothing. */
+__device__ __forceinline__ float4 neutral_ml()
+{
+    return make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
+}
+__device__ __forceinline__ float4 neutral_item()
+{
+    return make_float4(0.f, 0.f, 0.f, 0.f);
+}
+__device__ __forceinline__ Merged neutral()
+{
+    return {-INFINITY, 0.f, -INFINITY, 0.f, neutral_item()};
+}
+
 template <typename T, int D>
 __device__ __forceinline__ void output_write(const Merged &s, void *to, int group, int pair, int dd)
 {
@@ -125,10 +139,10 @@ __device__ __noinline__ void merge_states(const float *states, StateLayout layou
     for (int it = threadIdx.x; it < items; it += blockDim.x) {
         const int pair = it / (D / 2), j = it % (D / 2), all = to.first_pair + pair;
         const float *item = states + layout.items_at + pair * layout.pair_stride + 4 * j;
-        float4 ml = make_float4(-INFINITY, 0.f, -INFINITY, 0.f);
+        float4 ml = neutral_ml();
         if (lane < n)
             ml = *reinterpret_cast<const float4 *>(states + 4 * pair + lane * layout.stride);
-        Merged s = {warp_max(ml.x), 0.f, warp_max(ml.z), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+        Merged s = {warp_max(ml.x), 0.f, warp_max(ml.z), 0.f, neutral_item()};
         const float w0 = exp2_fast(ml.x - finite_or_zero(s.m0)), l0 = w0 * ml.y;
         const float w1 = exp2_fast(ml.z - finite_or_zero(s.m1)), l1 = w1 * ml.w;
 #pragma unroll 1

@@ -55,7 +55,7 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
-    float *slot = piece.slot < 0 ? NULL : a.slots + (int64_t)piece.slot * slot_floats(a.group, D);
+    float *slot = piece.slot < 0 ? NULL : slot_of<D>(a, piece.slot);
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
@@ -149,7 +149,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
     for (;;) {
         piece_bounds(a, sm, range, task, p);
         cut_readers<D>(a, p.cut);
-        T *out = static_cast<T *>(a.out) + (int64_t)p.cut.pair * a.group * D;
+        T *out = output_of<T, D>(a, p.cut.pair);
         if (p.end < range.g1)
             prefetch_queries<D>(a, p.cut.pair + 1);
         run_piece<T, D, NT>(a, sm, range, task, p, ld, mine, at, until, acc);

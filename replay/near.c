@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BYTES, TASKS, LONGEST, GROUP, HEAD, AXES, MOVING = GROUP, LANES = 4 };
+enum { MOVING = NEAR_GROUP, LANES = 4 }; /* axes that differ within one shape */
 /* Octaves that make a distance of 1. */
-static const float reach[AXES] = {3, 1, 1, 3, 2};
+static const float reach[NEAR_AXES] = {3, 1, 1, 3, 2};
 static const float softness = 0.02F, alone = 1; /* of the measured, and of the linear estimate */
 
 typedef float Lanes __attribute__((vector_size(LANES * sizeof(float))));
@@ -92,27 +92,23 @@ static float octave(gint64 x)
     return (float)((double)bits * 0x1p-52 - 1023);
 }
 
-static void place(const NearPoint *p, float ret[AXES])
-{
-    const gint64 x[AXES] = {p->kv_bytes, p->tasks, p->longest_percent, p->group, p->head_dim};
-    for (int a = 0; a < AXES; a++)
-        ret[a] = octave(x[a]) / reach[a];
-}
-
 NearPlace near_place(const NearPoint *point)
 {
-    float at[AXES];
-    place(point, at);
-    return (NearPlace){at[BYTES], at[TASKS], at[LONGEST], at[GROUP], at[HEAD]};
+    const gint64 x[NEAR_AXES] = {point->kv_bytes, point->tasks, point->longest_percent,
+                                 point->group, point->head_dim};
+    NearPlace ret;
+    for (int a = 0; a < NEAR_AXES; a++)
+        ret.at[a] = octave(x[a]) / reach[a];
+    return ret;
 }
 
 double near_place_distance2(const NearPlace *a, const NearPlace *b)
 {
-    const float off[AXES] = {a->bytes - b->bytes, a->tasks - b->tasks, a->longest - b->longest,
-                             a->group - b->group, a->head - b->head};
     float sum = 0;
-    for (int i = 0; i < AXES; i++)
-        sum += off[i] * off[i];
+    for (int i = 0; i < NEAR_AXES; i++) {
+        const float off = a->at[i] - b->at[i];
+        sum += off * off;
+    }
     return (double)sum;
 }
 
@@ -145,12 +141,11 @@ static void settle_part(Near *self, guint from, guint end)
         Block *block = &self->blocks[self->n_blocks++];
         for (guint k = 0; k < LANES; k++) {
             const NearPoint *p = near_point(self, MIN(i + k, end - 1)); /* else of no weight */
-            float at[AXES];
-            place(p, at);
-            part->group = at[GROUP];
-            part->head = at[HEAD];
+            const NearPlace place = near_place(p);
+            part->group = place.at[NEAR_GROUP];
+            part->head = place.at[NEAR_HEAD];
             for (int a = 0; a < MOVING; a++)
-                block->at[a].of[k] = at[a];
+                block->at[a].of[k] = place.at[a];
             block->off.of[k] = (float)p->off_per_mille / 1000;
             block->weight.of[k] = i + k < end ? (float)p->weight_percent / 100 : 0;
         }
@@ -209,7 +204,7 @@ static guint first_block(const Block *block, const Part *part, float least)
     guint low = part->from, high = part->end;
     while (low < high) {
         const guint middle = (low + high) / 2;
-        if (block[middle].at[BYTES].of[LANES - 1] < least)
+        if (block[middle].at[NEAR_BYTES].of[LANES - 1] < least)
             low = middle + 1;
         else
             high = middle;
@@ -222,12 +217,13 @@ static guint first_block(const Block *block, const Part *part, float least)
 static void add_part(const Block *block, const Part *part, const float x[MOVING], float shape,
                      Lanes *sum, Lanes *off)
 {
-    for (guint i = first_block(block, part, x[BYTES] - 1); i < part->end; i++) {
+    for (guint i = first_block(block, part, x[NEAR_BYTES] - 1); i < part->end; i++) {
         const Block *b = &block[i];
-        if (b->at[BYTES].of[0] > x[BYTES] + 1)
+        if (b->at[NEAR_BYTES].of[0] > x[NEAR_BYTES] + 1)
             return;
-        const Lanes bytes = b->at[BYTES].lanes - x[BYTES], tasks = b->at[TASKS].lanes - x[TASKS],
-                    longest = b->at[LONGEST].lanes - x[LONGEST];
+        const Lanes bytes = b->at[NEAR_BYTES].lanes - x[NEAR_BYTES],
+                    tasks = b->at[NEAR_TASKS].lanes - x[NEAR_TASKS],
+                    longest = b->at[NEAR_LONGEST].lanes - x[NEAR_LONGEST];
         const Lanes d2 = bytes * bytes + tasks * tasks + longest * longest + (shape + softness);
         const Lanes near = 1 / d2 - 1 / (1 + softness);
         const Lanes w = (Lanes)((Mask)near & (near > 0)) * b->weight.lanes;
@@ -238,12 +234,12 @@ static void add_part(const Block *block, const Part *part, const float x[MOVING]
 
 double near_ratio(const Near *self, const NearPoint *at)
 {
-    float x[AXES];
+    const NearPlace place = near_place(at);
+    const float *x = place.at;
     Four sum = {{0}}, off = {{0}};
-    place(at, x);
     for (guint i = 0; i < self->n_parts; i++) {
         const Part *part = &self->parts[i];
-        const float group = part->group - x[GROUP], head = part->head - x[HEAD];
+        const float group = part->group - x[NEAR_GROUP], head = part->head - x[NEAR_HEAD];
         const float shape = group * group + head * head;
         if (shape < 1)
             add_part(self->blocks, part, x, shape, &sum.lanes, &off.lanes);

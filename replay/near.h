@@ -46,9 +46,10 @@ const char *near_point_fault(const NearPoint *point);
 /* Where a batch's plan lies. */
 NearPoint near_at(const AttnShape *shape, const AttnCounts *counts);
 double near_distance2(const NearPoint *a, const NearPoint *b);
-/* The same of many: each point's place once. */
+/* The same of many: each point's place once, along each axis in reaches. */
+enum { NEAR_BYTES, NEAR_TASKS, NEAR_LONGEST, NEAR_GROUP, NEAR_HEAD, NEAR_AXES };
 typedef struct NearPlace {
-    float bytes, tasks, longest, group, head;
+    float at[NEAR_AXES];
 } NearPlace;
 NearPlace near_place(const NearPoint *point);
 double near_place_distance2(const NearPlace *a, const NearPlace *b);

@@ -25,7 +25,7 @@ static void closest_of(const Merge *self, guint from, guint end, const NearPlace
 {
     for (guint i = end; i > from; i--) {
         const NearPlace *k = &kept(self, i - 1)->at;
-        if ((double)(at->bytes - k->bytes) > self->within)
+        if ((double)(at->at[NEAR_BYTES] - k->at[NEAR_BYTES]) > self->within)
             return;
         const double d2 = near_place_distance2(k, at);
         if (d2 < *least || (d2 == *least && *ret < self->kept->len && i - 1 < *ret)) {
@@ -44,8 +44,9 @@ static guint closest(const Merge *self, const NearPlace *at)
         const guint from = g_array_index(self->parts, guint, p);
         const guint end =
             p + 1 < self->parts->len ? g_array_index(self->parts, guint, p + 1) : self->kept->len;
-        const float group = kept(self, from)->at.group - at->group,
-                    head = kept(self, from)->at.head - at->head;
+        const float *first = kept(self, from)->at.at;
+        const float group = first[NEAR_GROUP] - at->at[NEAR_GROUP],
+                    head = first[NEAR_HEAD] - at->at[NEAR_HEAD];
         if ((double)(group * group + head * head) <= least)
             closest_of(self, from, end, at, &least, &ret);
     }

@@ -84,8 +84,8 @@ void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
     for (size_t i = 0; i < work.pieces.size(); ++i) {
         Piece p = work.pieces[i];
         cut_readers<D>(a, p.cut);
-        __half *out = static_cast<__half *>(a.out) + (int64_t)p.pair * l.group * D;
-        float *slot = p.slot < 0 ? NULL : a.slots + (int64_t)p.slot * slot_floats(l.group, D);
+        __half *out = output_of<__half, D>(a, p.pair);
+        float *slot = p.slot < 0 ? NULL : slot_of<D>(a, p.slot);
         for (int first = 0; first < all; first += 4) {
             const int pairs = min(4, all - first);
             __syncthreads();

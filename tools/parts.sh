@@ -52,15 +52,16 @@ check_options() {
     case $out in -*) out=./$out ;; esac
 }
 
+first_gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1 || true; } # FIELD
 # The version of a GPU's driver; nothing where nvidia-smi does not tell it (it prints its complaints in its place).
 driver_here() {
     local text
-    text=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || true
+    text=$(first_gpu driver_version)
     if [[ $text =~ ^[0-9][0-9.]*$ ]]; then echo "$text"; fi
 }
 gpu_here() {
     local text
-    text=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
+    text=$(first_gpu name)
     text=${text//[,\"]/ }
     echo "${text:-unknown}"
 }

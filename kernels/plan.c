@@ -82,19 +82,21 @@ static void add_task(AttnPlan *plan, int32_t row, int32_t head, int64_t begin, i
 static int32_t add_splits(AttnPlan *plan, int32_t row, int32_t head, int32_t len, int32_t unit,
                           int32_t padded, int32_t asked, int32_t width, bool neutral, int32_t slot)
 {
-    const int32_t units = (int32_t)div_up(len, unit);
+    const int32_t units = units_of(len, unit);
     if (!neutral && split_nonempty(asked, padded, units) <= 1) {
         add_task(plan, row, head, 0, len, -1);
         return slot;
     }
     const int32_t first = slot;
+    int64_t begin = 0;
     for (int32_t s = 0; s < width; s++) {
-        int64_t begin = (int64_t)padded * s / asked * unit;
-        int64_t end = (int64_t)padded * (s + 1) / asked * unit;
-        begin = s >= asked || begin > len ? len : begin;
-        end = s >= asked || end > len ? len : end;
+        int64_t end = len;
+        if (s + 1 < asked)
+            end = div_down((int64_t)padded * (s + 1), asked) * unit;
+        end = end > len ? len : end;
         if (begin < end || neutral)
             add_task(plan, row, head, begin, end, slot++);
+        begin = end;
     }
     plan->merges[plan->n_merges++] = (AttnMerge){row, head, first, slot - first};
     return slot;
@@ -108,15 +110,18 @@ static int32_t add_row(AttnPlan *plan, int32_t heads, int32_t row, int32_t len, 
     const int32_t merges = plan->n_merges;
     slot = add_splits(plan, row, 0, len, unit, padded, asked, width, neutral, slot);
     const int32_t n = plan->n_tasks - first_task, slots = slot - first_slot;
-    for (int32_t h = 1; h < heads; h++) {
-        const AttnTask *from = &plan->tasks[first_task];
-        AttnTask *to = &plan->tasks[plan->n_tasks];
-        for (int32_t i = 0; i < n; i++)
-            to[i] = (AttnTask){row, h, from[i].begin, from[i].end,
-                               slots > 0 ? from[i].slot + h * slots : -1};
-        plan->n_tasks += n;
-        if (plan->n_merges > merges)
-            plan->merges[plan->n_merges++] = (AttnMerge){row, h, first_slot + h * slots, slots};
+    for (int32_t i = 0; i < n; i++) {
+        const AttnTask from = plan->tasks[first_task + i];
+        AttnTask *to = &plan->tasks[first_task + i];
+        for (int32_t h = 1; h < heads; h++)
+            *(to += n) = (AttnTask){row, h, from.begin, from.end, from.slot + h * slots};
+    }
+    plan->n_tasks += (heads - 1) * n;
+    if (plan->n_merges > merges) {
+        AttnMerge *to = &plan->merges[merges];
+        for (int32_t h = 1; h < heads; h++)
+            to[h] = (AttnMerge){row, h, first_slot + h * slots, slots};
+        plan->n_merges += heads - 1;
     }
     return first_slot + heads * slots;
 }
@@ -128,15 +133,14 @@ static void add_launch(AttnPlan *plan, AttnLaunchKind kind, int32_t first, int32
 }
 
 /* All routes whose attention is one launch over rows in batch order: single, masked, workqueues. */
-static void build_rows(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+static void build_rows(AttnPlan *plan, const AttnShape *shape, int32_t chunk, const int32_t *lens)
 {
     const AttnPlanConfig *config = &plan->config;
     const int32_t unit = split_unit(config, shape);
-    const int32_t chunk = split_chunk(config, shape, unit, plan->rows, lens, 1);
     const bool neutral = config->route == ATTN_MASKED && plan->max_splits > 1;
     int32_t slot = 0;
     for (int32_t r = 0; r < plan->rows; r++) {
-        const int32_t units = (int32_t)div_up(lens[r], unit);
+        const int32_t units = units_of(lens[r], unit);
         const int32_t asked = split_asked(config, chunk, units);
         slot = add_row(plan, shape->kv_heads, r, lens[r], unit, units, asked,
                        neutral ? plan->max_splits : asked, neutral, slot);
@@ -167,7 +171,7 @@ static bool build_buckets(AttnPlan *plan, const AttnShape *shape, const int32_t 
     int32_t slot = 0;
     for (int32_t b = 0; b < set.n; b++) {
         const Bucket *bucket = &set.bucket[b];
-        const int32_t padded = (int32_t)div_up(bucket->length, unit);
+        const int32_t padded = units_of(bucket->length, unit);
         const int32_t chunk = split_chunk(config, shape, unit, 1, &bucket->length, bucket->rows);
         const int32_t asked = split_asked(config, chunk, padded);
         const int32_t first_task = plan->n_tasks, first_merge = plan->n_merges;
@@ -188,14 +192,18 @@ double attn_plan_evenness(const AttnPlanConfig *config, const AttnShape *shape, 
 {
     if (config->rule != ATTN_SPLITS_BALANCED || config->route == ATTN_SINGLE)
         return 0;
+    int64_t full = 0; /* rows with entries: as many tasks a KV head at the least */
+    for (int32_t r = 0; r < rows; r++)
+        full += lens[r] > 0;
+    if (full * shape->kv_heads > config->workers)
+        return 0;
     const int32_t unit = split_unit(config, shape);
     const int32_t chunk = split_chunk(config, shape, unit, rows, lens, 1);
     int64_t tasks = 0, longest = 0, sum = 0;
     for (int32_t r = 0; r < rows; r++) {
-        const int64_t units = div_up(lens[r], unit), n = div_up(units, chunk);
+        const int64_t units = units_of(lens[r], unit), n = div_up(units, chunk);
         tasks += n, sum += units;
-        if (n > 0 && div_up(units, n) > longest)
-            longest = div_up(units, n);
+        longest = n > 0 ? longest_part(longest, units, n) : longest;
     }
     if (longest == 0 || tasks * shape->kv_heads > config->workers)
         return 0;
@@ -208,7 +216,7 @@ int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape 
     int64_t v = 0;
     for (int32_t r = 0; r < rows; r++)
         if (lens[r] > 0)
-            v += div_up(lens[r], config->tile) + config->c0_tiles;
+            v += units_of(lens[r], config->tile) + config->c0_tiles;
     v *= shape->kv_heads;
     if (ret_units != NULL)
         *ret_units = v;
@@ -226,7 +234,7 @@ static void build_persistent(AttnPlan *plan, const AttnShape *shape, const int32
     int32_t cta = 0, slot = 0;
     int64_t next = cta_begin(v, n, 1); /* where the CTA after `cta` begins */
     for (int32_t r = 0; r < plan->rows; r++) {
-        const int64_t tiles = div_up(lens[r], config->tile);
+        const int64_t tiles = units_of(lens[r], config->tile);
         for (int32_t h = 0; h < shape->kv_heads; h++) {
             if (tiles == 0) {
                 add_task(plan, r, h, 0, 0, -1);
@@ -262,7 +270,8 @@ AttnStatus attn_plan_build(AttnPlan *plan, const AttnPlanConfig *config, const A
     plan->rows = rows;
     plan->n_tasks = plan->n_merges = plan->n_launches = 0;
     plan->max_splits = 0;
-    AttnStatus status = attn_plan_count(&plan->counts, config, shape, rows, lens);
+    int32_t chunk;
+    AttnStatus status = split_count(&plan->counts, &chunk, config, shape, rows, lens);
     if (status != ATTN_OK || rows == 0)
         return status;
     plan->max_splits = plan->counts.max_splits;
@@ -271,7 +280,7 @@ AttnStatus attn_plan_build(AttnPlan *plan, const AttnPlanConfig *config, const A
     if (config->route == ATTN_PERSISTENT)
         build_persistent(plan, shape, lens);
     else if (config->route != ATTN_BUCKETS)
-        build_rows(plan, shape, lens);
+        build_rows(plan, shape, chunk, lens);
     else if (!build_buckets(plan, shape, lens))
         return ATTN_NO_MEMORY;
     return ATTN_OK;

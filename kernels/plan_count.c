@@ -10,15 +10,14 @@ typedef struct Tally {
     int64_t tasks, slots, empty; /* `empty`: launched without an entry */
     int32_t launches, merge_launches;
     int32_t max_splits;
+    int32_t chunk;          /* of all rows, where there is one */
     int64_t longest;        /* task of the launch in hand, in units */
     int64_t longest_tokens; /* of the launches before */
 } Tally;
 
 static void tally_row(Tally *tally, int32_t asked, int32_t padded, int32_t units)
 {
-    const int64_t part = asked >= padded ? 1 : div_up(padded, asked);
-    const int64_t longest = part < units ? part : units;
-    tally->longest = longest > tally->longest ? longest : tally->longest;
+    tally->longest = longest_part(tally->longest, padded, asked);
     const int32_t n = split_nonempty(asked, padded, units);
     tally->tasks += n;
     tally->empty += n == 0;
@@ -31,8 +30,9 @@ static void tally_rows(Tally *tally, const AttnPlanConfig *config, const AttnSha
 {
     const int32_t unit = split_unit(config, shape);
     const int32_t chunk = split_chunk(config, shape, unit, rows, lens, 1);
+    tally->chunk = chunk;
     for (int32_t r = 0; r < rows; r++) {
-        const int32_t units = (int32_t)div_up(lens[r], unit);
+        const int32_t units = units_of(lens[r], unit);
         tally_row(tally, split_asked(config, chunk, units), units, units);
     }
     if (config->route == ATTN_MASKED && tally->max_splits > 1) {
@@ -52,13 +52,13 @@ static void tally_buckets(Tally *tally, const AttnPlanConfig *config, const Attn
     bucket_group(&set, scratch, config->bucket_width, rows, lens);
     for (int32_t b = 0; b < set.n; b++) {
         const Bucket *bucket = &set.bucket[b];
-        const int32_t padded = (int32_t)div_up(bucket->length, unit);
+        const int32_t padded = units_of(bucket->length, unit);
         const int32_t chunk = split_chunk(config, shape, unit, 1, &bucket->length, bucket->rows);
         const int32_t asked = split_asked(config, chunk, padded);
         const int64_t slots_before = tally->slots;
         for (int32_t i = 0; i < bucket->rows; i++) {
             const int32_t len = lens[set.order[bucket->first + i]];
-            tally_row(tally, asked, padded, (int32_t)div_up(len, unit));
+            tally_row(tally, asked, padded, units_of(len, unit));
         }
         const int32_t merges = tally->slots > slots_before;
         tally->merge_launches += merges;
@@ -89,7 +89,7 @@ static void tally_persistent(Tally *tally, const AttnPlanConfig *config, const A
         while (border >= row_end) {
             row++;
             row_begin = row_end;
-            cost = lens[row] > 0 ? div_up(lens[row], config->tile) + config->c0_tiles : 0;
+            cost = lens[row] > 0 ? units_of(lens[row], config->tile) + config->c0_tiles : 0;
             row_end += cost * heads;
         }
         const int64_t head = (border - row_begin) / cost;
@@ -126,13 +126,22 @@ static AttnStatus tally_route(Tally *tally, const AttnPlanConfig *config, const 
 AttnStatus attn_plan_count(AttnCounts *ret, const AttnPlanConfig *config, const AttnShape *shape,
                            int32_t rows, const int32_t *lens)
 {
+    int32_t chunk;
+    return split_count(ret, &chunk, config, shape, rows, lens);
+}
+
+AttnStatus split_count(AttnCounts *ret, int32_t *ret_chunk, const AttnPlanConfig *config,
+                       const AttnShape *shape, int32_t rows, const int32_t *lens)
+{
     *ret = (AttnCounts){0};
+    *ret_chunk = 1;
     if (rows == 0)
         return ATTN_OK;
     Tally tally = {0};
     const AttnStatus status = tally_route(&tally, config, shape, rows, lens);
     if (status != ATTN_OK)
         return status;
+    *ret_chunk = tally.chunk;
     int64_t entries = 0;
     for (int32_t r = 0; r < rows; r++)
         entries += lens[r];

@@ -37,9 +37,11 @@ static int64_t chunk_for_budget(int64_t low, int64_t high, int64_t budget, int32
 int32_t split_chunk(const AttnPlanConfig *config, const AttnShape *shape, int32_t unit, int32_t n,
                     const int32_t *lens, int32_t copies)
 {
+    if (config->route == ATTN_SINGLE || config->rule == ATTN_SPLITS_FIXED)
+        return 1;
     int64_t units = 0, longest = 0, rows = 0;
     for (int32_t r = 0; r < n; r++) {
-        const int64_t t = div_up(lens[r], unit);
+        const int64_t t = units_of(lens[r], unit);
         units += t;
         rows += t > 0;
         longest = t > longest ? t : longest;

@@ -8,16 +8,39 @@
 
 #include "kernels/plan.h"
 
+/* Quotients of numbers that are seldom over 32 bits: a 64-bit division takes several times longer
+ * on many processors. a >= 0, b > 0. */
+static inline int64_t div_down(int64_t a, int64_t b)
+{
+    return ((uint64_t)a | (uint64_t)b) >> 32 == 0 ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
 static inline int64_t div_up(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b;
+    return div_down(a + b - 1, b);
+}
+
+/* The longer of `longest` and the longest of n parts of `units`: few rows are the longest so far,
+ * and only they are divided. n > 0. */
+static inline int64_t longest_part(int64_t longest, int64_t units, int64_t n)
+{
+    return units > longest * n ? div_up(units, n) : longest;
+}
+
+/* Units (or tiles) of `len` tokens. They are of a power of two nearly always. */
+static inline int32_t units_of(int32_t len, int32_t unit)
+{
+    const uint32_t up = (uint32_t)len + (uint32_t)unit - 1;
+    if ((unit & (unit - 1)) == 0)
+        return (int32_t)(up >> __builtin_ctz((uint32_t)unit));
+    return (int32_t)(up / (uint32_t)unit);
 }
 
 /* Tokens a unit. */
 int32_t split_unit(const AttnPlanConfig *config, const AttnShape *shape);
 
-/* The balanced chunk, in units, for `n` rows that each stand `copies` times. 1 when all are empty.
- */
+/* The balanced chunk, in units, for `n` rows that each stand `copies` times. 1 when all are empty,
+ * or no row is cut by it. */
 int32_t split_chunk(const AttnPlanConfig *config, const AttnShape *shape, int32_t unit, int32_t n,
                     const int32_t *lens, int32_t copies);
 
@@ -36,6 +59,11 @@ static inline int32_t split_nonempty(int32_t asked, int32_t padded, int32_t unit
         return units;
     return units == padded ? asked : (int32_t)div_up((int64_t)units * asked, padded);
 }
+
+/* attn_plan_count() that also tells the chunk of the routes in batch order (single, masked,
+ * workqueues), which the build needs too. */
+AttnStatus split_count(AttnCounts *ret, int32_t *ret_chunk, const AttnPlanConfig *config,
+                       const AttnShape *shape, int32_t rows, const int32_t *lens);
 
 /* Rows grouped by length rounded up to a multiple of the width, in order of first appearance. */
 typedef struct Bucket {

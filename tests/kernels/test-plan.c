@@ -23,6 +23,18 @@ static void assert_counts_equal(const AttnCounts *a, const AttnCounts *b)
     g_assert_cmpint(a->merge_state_bytes, ==, b->merge_state_bytes);
 }
 
+/* The longest task of a launch in batch order, in whole units, is what the counter says. */
+static void assert_longest(const AttnPlan *plan, const AttnShape *shape)
+{
+    if (plan->config.route == ATTN_BUCKETS || plan->config.route == ATTN_PERSISTENT)
+        return;
+    const int32_t unit = MAX(plan->config.tile, shape->page_size);
+    int32_t longest = 0;
+    for (int i = 0; i < plan->n_tasks; i++)
+        longest = MAX(longest, plan->tasks[i].end - plan->tasks[i].begin);
+    g_assert_cmpint(plan->counts.longest_tokens, ==, (gint64)(longest + unit - 1) / unit * unit);
+}
+
 static void check_one(AttnPlan *plan, const AttnPlanConfig *config, const AttnShape *shape,
                       int rows, const int32_t *lens)
 {
@@ -35,6 +47,7 @@ static void check_one(AttnPlan *plan, const AttnPlanConfig *config, const AttnSh
                 attn_route_name(config->route), wrong, rows, config->rule, config->s, config->tile,
                 config->workers, config->min_tokens, config->bucket_width, config->c0_tiles);
     assert_counts_equal(&counted, &plan->counts);
+    assert_longest(plan, shape);
 }
 
 static int32_t random_length(void)
@@ -73,7 +86,8 @@ static void test_random(void)
                               workers[g_test_rand_int_range(0, 7)]);
         config.rule = g_test_rand_int_range(0, 2);
         config.s = g_test_rand_int_range(1, 41);
-        config.tile = 16 << g_test_rand_int_range(0, 3);
+        config.tile = round % 3 == 0 ? g_test_rand_int_range(1, 200) /* few are a power of two */
+                                     : 16 << g_test_rand_int_range(0, 3);
         config.min_tokens = g_test_rand_int_range(0, 300);
         config.bucket_width = g_test_rand_int_range(0, 2) ? 0 : 1 << g_test_rand_int_range(0, 15);
         config.c0_tiles = g_test_rand_int_range(0, 20);
@@ -97,7 +111,9 @@ static void test_evenness(void)
         for (int r = 0; r < rows; r++)
             lens[r] = random_length();
         AttnPlanConfig config;
-        attn_plan_config_init(&config, ATTN_WORKQUEUE, g_test_rand_int_range(8, 300));
+        attn_plan_config_init(&config, ATTN_WORKQUEUE,
+                              round % 4 == 0 ? rows * shape.kv_heads
+                                             : g_test_rand_int_range(8, 300));
         g_assert_cmpint(attn_plan_build(&plan, &config, &shape, rows, lens), ==, ATTN_OK);
         const int32_t unit = MAX(config.tile, shape.page_size);
         gint64 tasks = 0, longest = 0, sum = 0;

@@ -1,6 +1,7 @@
 /* Host side: choice of launch numbers from the device's limits, workspace, upload and launches. */
 #include "kernels/attn_cuda.h"
 #include "kernels/attn_launch.cuh"
+#include "kernels/attn_tasks.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,23 +343,6 @@ int64_t attn_cuda_workspace_bytes(const AttnCuda *self)
     return self->bytes;
 }
 
-/* The plan's tasks with what the fused merge needs to know. Tasks of a merge come in slot order. */
-static void fill_tasks(const AttnPlan *plan, StreamTask *to)
-{
-    const bool fused = plan->n_launches > 0 && plan->launches[0].kind == ATTN_LAUNCH_FUSED;
-    int m = 0;
-    for (int i = 0; i < plan->n_tasks; ++i) {
-        const AttnTask *t = &plan->tasks[i];
-        to[i] = {t->row, t->kv_head, t->begin, t->end, t->slot, 0, 0};
-        if (t->slot < 0 || !fused)
-            continue;
-        while (t->slot >= plan->merges[m].first_slot + plan->merges[m].n_slots)
-            ++m;
-        to[i].first_slot = plan->merges[m].first_slot;
-        to[i].n_slots = plan->merges[m].n_slots;
-    }
-}
-
 AttnStatus attn_cuda_upload(AttnCuda *self, const AttnPlan *plan, void *stream, int64_t *ret_bytes,
                             AttnCudaError *error)
 {
@@ -370,8 +354,9 @@ AttnStatus attn_cuda_upload(AttnCuda *self, const AttnPlan *plan, void *stream, 
         plan->counts.partial_slots > self->n_slots[TASKS])
         return fail(error, ATTN_CAPACITY, "plan", "more tasks or slots than were set up");
     TRY(cudaEventSynchronize(self->uploaded), "upload");
+    /* A fused merge reads its tasks only. */
     const int64_t tasks = plan->n_tasks * sizeof(StreamTask),
-                  merges = plan->n_merges * sizeof(AttnMerge);
+                  merges = plan->counts.merge_launches ? plan->n_merges * sizeof(AttnMerge) : 0;
     fill_tasks(plan, (StreamTask *)self->upload_host);
     if (merges > 0)
         memcpy(self->upload_host + tasks, plan->merges, merges);

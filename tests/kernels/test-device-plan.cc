@@ -2,12 +2,17 @@
  * run on the CPU by the kernels' own source, against the host's (attn_plan_build()): the same
  * pieces of the same (row, KV head)s, in the same order, cut at the same tokens; what is cut is so
  * by as many CTAs, and slots are each one's own.
+ *
+ * And the tasks that the kernels are given (kernels/attn_tasks.cuh): the plan's, each with the
+ * slots of its merge where the launch merges them itself, found here by (row, KV head).
  */
 #include <glib.h> /* before the kernels' words for the compiler */
+#include <map>
 #include <set>
 #include <vector>
 
 #include "kernels/attn_piece.cuh"
+#include "kernels/attn_tasks.cuh"
 #include "kernels/plan.h"
 
 using namespace kv;
@@ -111,11 +116,62 @@ void test_device_plan()
     }
 }
 
+void check_tasks(const AttnPlan &plan, bool fused)
+{
+    std::map<std::pair<int, int>, AttnMerge> merges;
+    for (int i = 0; fused && i < plan.n_merges; ++i)
+        merges[{plan.merges[i].row, plan.merges[i].kv_head}] = plan.merges[i];
+    std::vector<StreamTask> tasks((size_t)plan.n_tasks + 1, {-7, -7, -7, -7, -7, -7, -7});
+    fill_tasks(&plan, tasks.data());
+    for (int i = 0; i < plan.n_tasks; ++i) {
+        const StreamTask &is = tasks[(size_t)i];
+        const AttnTask &t = plan.tasks[i];
+        g_assert_cmpint(is.row, ==, t.row);
+        g_assert_cmpint(is.head, ==, t.kv_head);
+        g_assert_cmpint(is.begin, ==, t.begin);
+        g_assert_cmpint(is.end, ==, t.end);
+        g_assert_cmpint(is.slot, ==, t.slot);
+        const auto merge = merges.find({t.row, t.kv_head});
+        g_assert_true(!fused || (merge != merges.end()) == (t.slot >= 0));
+        g_assert_cmpint(is.first_slot, ==, merge != merges.end() ? merge->second.first_slot : 0);
+        g_assert_cmpint(is.n_slots, ==, merge != merges.end() ? merge->second.n_slots : 0);
+    }
+    g_assert_cmpint(tasks.back().row, ==, -7);
+}
+
+void test_tasks()
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    AttnPlan plan;
+    attn_plan_init(&plan);
+    gint64 merged = 0, whole = 0;
+    for (int i = 0; i < 600; ++i) {
+        const AttnRoute route = (AttnRoute)g_rand_int_range(random, 0, ATTN_PERSISTENT);
+        const AttnShape shape = {8,       1 << g_rand_int_range(random, 0, 4), 64, 16, ATTN_F16,
+                                 ATTN_HND};
+        AttnPlanConfig config;
+        attn_plan_config_init(&config, route, g_rand_int_range(random, 1, 300));
+        std::vector<int> lens;
+        for (int r = g_rand_int_range(random, 1, 60); r > 0; --r)
+            lens.push_back(g_rand_int_range(random, 0, r % 3 == 0 ? 30000 : 300));
+        g_assert_cmpint(attn_plan_build(&plan, &config, &shape, (int)lens.size(), lens.data()), ==,
+                        ATTN_OK);
+        const bool fused = route == ATTN_WORKQUEUE_FUSED;
+        check_tasks(plan, fused);
+        merged += fused ? plan.counts.partial_slots : 0;
+        whole += fused ? plan.n_tasks - plan.counts.partial_slots : 0;
+    }
+    g_assert_cmpint(merged, >, 1000);
+    g_assert_cmpint(whole, >, 1000);
+    attn_plan_free(&plan);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels/device-plan/as-the-hosts", test_device_plan);
+    g_test_add_func("/kernels/device-plan/tasks", test_tasks);
     return g_test_run();
 }

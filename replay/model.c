@@ -1,6 +1,6 @@
 #include "replay/model.h"
 
-double model_cost(const DeviceProfile *p, const AttnShape *shape, const AttnCounts *c)
+KV_HOT double model_cost(const DeviceProfile *p, const AttnShape *shape, const AttnCounts *c)
 {
     /* Cmin / C, as entries of the longest task times Cmin over all entries. */
     const double entries = (double)c->kv_bytes_touched / (4.0 * shape->head_dim);
@@ -12,7 +12,8 @@ double model_cost(const DeviceProfile *p, const AttnShape *shape, const AttnCoun
 
 /* In time at one worker's rate; attention launches follow one another, so their means add up, as
  * their longest do. */
-static double excess(double stream, double longest, double bytes, const AttnCounts *c, double rate)
+KV_HOT static double excess(double stream, double longest, double bytes, const AttnCounts *c,
+                            double rate)
 {
     const double launches = MAX(c->launches - c->merge_launches, 1);
     const double mean = bytes / (double)MAX(c->grid_tasks, 1) * launches / rate;
@@ -20,8 +21,8 @@ static double excess(double stream, double longest, double bytes, const AttnCoun
     return MAX(MIN(over, stream + over - MAX(stream, longest)), 0);
 }
 
-void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShape *shape,
-                 gint workers, const AttnCounts *c)
+KV_HOT void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShape *shape,
+                        gint workers, const AttnCounts *c)
 {
     const double entry = 4.0 * shape->head_dim; /* K and V of one KV head, bytes */
     const double stream = (double)c->kv_bytes_touched / p->bandwidth;
@@ -36,7 +37,7 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *p, const AttnShap
         excess(stream, longest, (double)c->kv_bytes_touched, c, p->worker_bandwidth);
 }
 
-double model_linear(const LearnedRoute *r, const double terms[MODEL_TERMS])
+KV_HOT double model_linear(const LearnedRoute *r, const double terms[MODEL_TERMS])
 {
     return r->fixed_us + r->launch_us * terms[MODEL_LAUNCH] + r->stream * terms[MODEL_STREAM] +
            r->tail * terms[MODEL_TAIL] + r->merge * terms[MODEL_MERGE] +
@@ -53,10 +54,15 @@ double model_learned(const LearnedRoute *r, const DeviceProfile *p, const AttnSh
         const NearPoint at = near_at(shape, c);
         us *= near_ratio(r->near, &at);
     }
+    return model_bound(p, us, c);
+}
+
+KV_HOT double model_bound(const DeviceProfile *p, double us, const AttnCounts *c)
+{
     return p->read_rate > 0 ? MAX(us, (double)c->kv_bytes_touched / p->read_rate) : us;
 }
 
-double model_host(const LearnedRoute *r, const AttnCounts *c)
+KV_HOT double model_host(const LearnedRoute *r, const AttnCounts *c)
 {
     return r->host_us + r->host_task_us * (double)c->grid_tasks;
 }

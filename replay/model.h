@@ -19,8 +19,8 @@
  *         route about there, over this estimate (replay/near.h): some per cent, and 1 outside of
  *         the calibrated range, where the linear part is still a sane bound and ordering.
  *
- * Cost of an evaluation: some ten flops, and the points about the batch (replay/near.h). Times in
- * microseconds.
+ * Cost of an evaluation: some ten flops, and the points about the batch (replay/near.h); a step's
+ * decision over all routes is replay/decision.h. Times in microseconds.
  */
 #ifndef KV_REPLAY_MODEL_H
 #define KV_REPLAY_MODEL_H
@@ -47,6 +47,8 @@ void model_terms(double ret[MODEL_TERMS], const DeviceProfile *profile, const At
 double model_linear(const LearnedRoute *route, const double terms[MODEL_TERMS]);
 double model_learned(const LearnedRoute *route, const DeviceProfile *profile,
                      const AttnShape *shape, gint workers, const AttnCounts *counts);
+/* No less than reading takes at the profile's read rate. */
+double model_bound(const DeviceProfile *profile, double us, const AttnCounts *counts);
 /* What a step's wall time has beyond its kernels: the plan, launches and the wait. */
 double model_host(const LearnedRoute *route, const AttnCounts *counts);
 

@@ -12,8 +12,9 @@
  * points' own and 0.
  *
  * Octaves are linear in between (a power of two and what is over it), which is monotone and costs
- * no logarithm. Points are sorted by bytes and only those within reach are looked at, four at a
- * time: 160 points cost 40 to 75 ns. Errors: none; near_point_fault() tells what cannot be a
+ * no logarithm. Places of both are rounded, a point's to 1/1024 reach and a batch's to 1/128, and
+ * offsets and weights to 1/512 of themselves: replay/near_pack.h says what that comes to, and how
+ * the points near a batch are found. Errors: none; near_point_fault() tells what cannot be a
  * point.
  */
 #ifndef KV_REPLAY_NEAR_H
@@ -22,6 +23,9 @@
 #include <glib.h>
 
 #include "kernels/plan.h"
+
+/* Code of a decision lies together: between two steps it has left the caches. */
+#define KV_HOT __attribute__((hot))
 
 typedef struct NearPoint {
     gint64 kv_bytes;        /* read */
@@ -48,6 +52,7 @@ NearPoint near_at(const AttnShape *shape, const AttnCounts *counts);
 double near_distance2(const NearPoint *a, const NearPoint *b);
 /* The same of many: each point's place once, along each axis in reaches. */
 enum { NEAR_BYTES, NEAR_TASKS, NEAR_LONGEST, NEAR_GROUP, NEAR_HEAD, NEAR_AXES };
+extern const float near_reach[NEAR_AXES]; /* octaves that make a distance of 1 */
 typedef struct NearPlace {
     float at[NEAR_AXES];
 } NearPlace;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "replay/decision.h"
 #include "replay/model.h"
 
 typedef struct ModelConfig {
@@ -22,9 +23,9 @@ typedef struct Model {
     const DeviceProfile *profile;
     double hysteresis;
     int objective;
-    gint last;                    /* -1 = none */
-    const LearnedRoute **learned; /* by candidate */
-    double *term;                 /* likewise: the cost model's */
+    gint last;          /* -1 = none */
+    Decision *decision; /* learned */
+    double *term;       /* by candidate: the cost model's */
     char *note;
 } Model;
 
@@ -45,7 +46,7 @@ static Model *model_new(const PolicyOps *ops, gconstpointer config, const Device
 }
 
 /* The cheapest, or the last one while it is close. Ties go to the first. */
-static guint settle(Model *self, const double *cost, guint n)
+KV_HOT static guint settle(Model *self, const double *cost, guint n)
 {
     guint best = 0;
     for (guint i = 1; i < n; i++)
@@ -77,8 +78,8 @@ static gboolean cost_begin(Policy *base, const Candidate *candidates, guint n, G
     return TRUE;
 }
 
-static guint cost_choose(Policy *base, const StepFeatures *step, const Candidate *candidates,
-                         guint n)
+KV_HOT static guint cost_choose(Policy *base, const StepFeatures *step, const Candidate *candidates,
+                                guint n)
 {
     Model *self = (Model *)base;
     double cost[64];
@@ -104,12 +105,12 @@ static Policy *learned_create(gconstpointer config, const DeviceProfile *profile
 static gboolean learned_begin(Policy *base, const Candidate *candidates, guint n, GError **error)
 {
     Model *self = (Model *)base;
-    self->learned = g_new0(const LearnedRoute *, n);
+    g_autofree const LearnedRoute **known_routes = g_new0(const LearnedRoute *, n);
     guint known = 0;
     for (guint i = 0; i < n; i++) {
         g_autofree char *setting = route_setting(candidates[i].route);
-        self->learned[i] = device_profile_learned(self->profile, setting);
-        known += self->learned[i] != NULL;
+        known_routes[i] = device_profile_learned(self->profile, setting);
+        known += known_routes[i] != NULL;
     }
     if (known == 0) {
         g_set_error(error, KV_ERROR, KV_ERROR_USAGE,
@@ -117,27 +118,21 @@ static gboolean learned_begin(Policy *base, const Candidate *candidates, guint n
                     self->profile->device);
         return FALSE;
     }
+    self->decision =
+        decision_new(self->profile, known_routes, MIN(n, DECISION_MOST), self->objective == WALL);
     if (known < n)
         self->note = g_strdup_printf(
             "%u of %u routes are unknown to the learned model and not taken", n - known, n);
     return TRUE;
 }
 
-static guint learned_choose(Policy *base, const StepFeatures *step, const Candidate *candidates,
-                            guint n)
+KV_HOT static guint learned_choose(Policy *base, const StepFeatures *step,
+                                   const Candidate *candidates, guint n)
 {
     Model *self = (Model *)base;
     double cost[64];
     n = MIN(n, G_N_ELEMENTS(cost));
-    for (guint i = 0; i < n; i++) {
-        cost[i] = (double)INFINITY;
-        if (self->learned[i] == NULL)
-            continue;
-        cost[i] = model_learned(self->learned[i], self->profile, &step->shape, step->workers,
-                                &candidates[i].counts);
-        if (self->objective == WALL)
-            cost[i] += model_host(self->learned[i], &candidates[i].counts);
-    }
+    decision_costs(self->decision, step, candidates, cost);
     return settle(self, cost, n);
 }
 
@@ -169,7 +164,7 @@ static const char *model_note(const Policy *base)
 static void model_free(Policy *base)
 {
     Model *self = (Model *)base;
-    g_free(self->learned);
+    decision_free(self->decision);
     g_free(self->term);
     g_free(self->note);
     g_free(self);

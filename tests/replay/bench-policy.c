@@ -1,14 +1,27 @@
 /* Benchmark: what a step costs on the host: counting all routes, building plans, and a decision by
  * each model, in nanoseconds a step; the learned one without and with as many measured points as a
  * fit leaves a route at most, spread as a calibration's are. "Cold": after the host has read 64 MB
- * of something else, as between two steps of an engine. An argument is a profile to decide by. */
+ * of something else, as between two steps of an engine. Of each three
+ * figures the first is of one batch over and over, as where rows grow by a token; the second of
+ * batches a hundredth larger from one to the next, as where a row joins; the third of batches that
+ * have nothing to do with one another. An argument is a profile to decide by. */
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/stats.h"
 #include "support.h"
 
-enum { STEPS = 20000, COLD_STEPS = 51, ROUTES = ATTN_ROUTE_MAX, POINTS = 320, ELSE = 64 << 20 };
+enum {
+    STEPS = 20000,
+    COLD_STEPS = 51,
+    ROUTES = ATTN_ROUTE_MAX,
+    BATCHES = 15,
+    POINTS = 320,
+    ELSE = 64 << 20
+};
+
+typedef enum { SAME, NEXT, OTHER, KINDS } Kind;
 
 static double now_ns(void)
 {
@@ -34,15 +47,30 @@ static Near *points(guint n)
     return ret;
 }
 
+/* Batch `i` of BATCHES. */
+static void grow(Candidate *to, const Candidate *candidates, Kind kind, int i)
+{
+    const double more = kind == SAME   ? 1
+                        : kind == NEXT ? pow(1.01, i)
+                                       : pow(1.6, i * 7 % BATCHES - 7);
+    for (guint k = 0; k < ROUTES; k++) {
+        to[k] = candidates[k];
+        AttnCounts *c = &to[k].counts;
+        c->kv_bytes_touched = (gint64)((double)c->kv_bytes_touched * more);
+        c->grid_tasks = (gint64)ceil((double)c->grid_tasks * more);
+        c->longest_tokens = (gint64)((double)c->longest_tokens * sqrt(more));
+    }
+}
+
 /* Nanoseconds of the median decision with caches that hold other things. */
-static double cold_ns(Policy *policy, const Candidate *candidates, const StepFeatures *step,
-                      guint *sum)
+static double cold_ns(Policy *policy, const Candidate *batch, const StepFeatures *step, guint *sum)
 {
     static volatile guint8 other[ELSE];
     double ns[COLD_STEPS];
     for (int i = 0; i < COLD_STEPS; i++) {
         for (gsize k = 0; k < ELSE; k += 64)
             other[k]++;
+        const Candidate *candidates = &batch[i % BATCHES * ROUTES];
         const double from = now_ns();
         *sum += policy->ops->choose(policy, step, candidates, ROUTES);
         ns[i] = now_ns() - from;
@@ -70,16 +98,20 @@ static void bench_decisions(const char *text, const DeviceProfile *profile, cons
     Policy *policy = policy_new(&choice, profile, NULL);
     if (policy->ops->begin != NULL)
         policy->ops->begin(policy, candidates, ROUTES, NULL);
+    Candidate batch[BATCHES * ROUTES];
     guint sum = 0;
-    const double from = now_ns();
-    for (int i = 0; i < STEPS; i++) {
-        candidates[i % ROUTES].counts.tasks++;
-        sum += policy->ops->choose(policy, step, candidates, ROUTES);
+    double warm[KINDS], cold[KINDS];
+    for (Kind kind = 0; kind < KINDS; kind++) {
+        for (int i = 0; i < BATCHES; i++)
+            grow(&batch[i * ROUTES], candidates, kind, i);
+        const double from = now_ns();
+        for (int i = 0; i < STEPS; i++)
+            sum += policy->ops->choose(policy, step, &batch[i % BATCHES * ROUTES], ROUTES);
+        warm[kind] = (now_ns() - from) / STEPS;
+        cold[kind] = cold_ns(policy, batch, step, &sum);
     }
-    const double warm = (now_ns() - from) / STEPS;
-    printf("  decision by %-8s %6.0f ns, cold %6.0f ns, %s", text, warm,
-           cold_ns(policy, candidates, step, &sum), of);
-    printf(" (sum %u)\n", sum);
+    printf("  decision by %-8s %4.0f %4.0f %4.0f ns, cold %5.0f %5.0f %5.0f ns, %s (sum %u)\n",
+           text, warm[SAME], warm[NEXT], warm[OTHER], cold[SAME], cold[NEXT], cold[OTHER], of, sum);
     policy_free(policy);
     plugin_choice_clear(&choice);
 }

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "replay/fit.h"
 #include "replay/model.h"
+#include "replay/near_pack.h"
 #include "support.h"
 
 static const NearPoint here = {1 << 24, 64, 120, 4, 128, 50, 100};
@@ -46,13 +47,21 @@ static void test_near(void)
     near_free(near);
 }
 
-/* By its definition, over all points, in double precision. */
-static double ratio_by_definition(const Near *near, const NearPoint *at)
+/* By its definition, over all points, in double precision: at exact places, or with the batch's
+ * rounded as it is asked for. */
+static double ratio_by_definition(const Near *near, const NearPoint *at, gboolean rounded)
 {
     double sum = 1, off = 0;
+    const NearQuestion q = near_question(at);
     for (guint i = 0; i < near_points(near); i++) {
         const NearPoint *p = near_point(near, i);
-        const double d2 = near_distance2(p, at);
+        const NearPlace exact = near_place(p);
+        const NearQuestion shape = near_question(p);
+        double d2 = rounded ? 0 : near_distance2(p, at);
+        for (int a = 0; a < NEAR_AXES && rounded; a++) {
+            const double place = a < NEAR_GROUP ? (double)exact.at[a] : shape.at[a] / 1024.0;
+            d2 += pow(place - q.at[a] / 1024.0, 2);
+        }
         const double w = MAX(1 / (d2 + 0.02) - 1 / 1.02, 0) * (double)p->weight_percent / 100;
         sum += w;
         off += w * (double)p->off_per_mille / 1000;
@@ -73,10 +82,27 @@ static NearPoint random_point(RngStream *rng)
     };
 }
 
+/* A place is rounded to 1/128, after what is below 1/1024 octave was cut off. */
+static void check_question(const NearPoint *at)
+{
+    const NearPlace exact = near_place(at);
+    const NearQuestion q = near_question(at);
+    for (int a = 0; a < NEAR_AXES; a++) {
+        g_assert_cmpint(q.at[a] % 8, ==, 0);
+        g_assert_cmpfloat(fabs((double)exact.at[a] - q.at[a] / 1024.0), <=, (4 + 1 + 0.01) / 1024);
+    }
+}
+
+/* Bounds of replay/near_pack.h, for offsets that spread by 0.4 and weights of 1 at most: a point's
+ * place is off by 1/2048 along each of three axes, a batch's by 5/1024 along five besides. */
 static void test_near_random(void)
 {
+    const double rounding = 0.4 * 7.1 * sqrt(3) / 2048 + 0.2 * 3 / 512,
+                 asking = rounding + 0.4 * 7.1 * sqrt(5) * 5 / 1024;
     RngStream rng;
     rng_init(&rng, 7, RNG_TEST, 0, 0);
+    double sum = 0, sum_exact = 0;
+    guint asked = 0;
     for (guint n = 1; n < 400; n += 37) {
         Near *near = near_new();
         for (guint i = 0; i < n; i++) {
@@ -85,15 +111,30 @@ static void test_near_random(void)
             near_add(near, &p);
         }
         near_settle(near);
-        for (guint i = 0; i < 200; i++) {
-            const NearPoint at = random_point(&rng);
+        for (guint i = 0; i < 400; i++) {
+            NearPoint at = random_point(&rng);
+            if (i % 2 == 0) { /* at a point, or next to one */
+                at = *near_point(near, (guint)rng_below(&rng, n));
+                at.kv_bytes += (gint64)rng_below(&rng, (guint64)at.kv_bytes / 8);
+            }
+            check_question(&at);
             const double got = near_ratio(near, &at);
-            g_assert_cmpfloat(fabs(got - ratio_by_definition(near, &at)), <, 1e-4);
-            g_assert_cmpfloat(got, >=, 0.8);
-            g_assert_cmpfloat(got, <=, 1.2);
+            const double off = fabs(got - ratio_by_definition(near, &at, TRUE)),
+                         off_exact = fabs(got - ratio_by_definition(near, &at, FALSE));
+            g_assert_cmpfloat(off, <, rounding);
+            g_assert_cmpfloat(off_exact, <, asking);
+            g_assert_cmpfloat(got, >=, 0.8 * (1 - 0.2 / 512));
+            g_assert_cmpfloat(got, <=, 1.2 * (1 + 0.2 / 512));
+            sum += off;
+            sum_exact += off_exact;
+            asked++;
         }
         near_free(near);
     }
+    g_test_message("off by %.6f on average, with the batch's rounding %.6f", sum / asked,
+                   sum_exact / asked);
+    g_assert_cmpfloat(sum / asked, <, rounding / 20);
+    g_assert_cmpfloat(sum_exact / asked, <, asking / 20);
 }
 
 /* Batches on a machine of two routes, one of which takes up to a tenth more or less than its linear

@@ -194,15 +194,16 @@ static inline NearEight positive(NearEight x)
 /* Eight blocks at once, all ones where a block's box is within the reach whose square is `left`. */
 static inline NearEight within(const NearLine *line, const NearQuestion *q, float left)
 {
-    NearEight d2 = {0}, any = {0};
+    Unsigned d2 = {0};
+    NearEight any = {0};
     for (int a = 0; a < NEAR_MOVING; a++) {
         const gint16 at = (gint16)MIN(q->at[a] * BOXES / STEPS, 254);
         const NearEight low = line->box[a] & 0xFF, high = (NearEight)((Unsigned)line->box[a] >> 8);
         const NearEight gap = positive(low - (gint16)(at + 1)) + positive(at - high);
-        d2 += gap * gap;
+        d2 += (Unsigned)gap * (Unsigned)gap; /* of gaps below 16 no overflow */
         any |= gap;
     }
-    return (d2 < (gint16)((gint32)(BOXES * BOXES * left) + 1)) & (any < 16); /* no overflow */
+    return ((NearEight)d2 < (gint16)((gint32)(BOXES * BOXES * left) + 1)) & (any < 16);
 }
 
 KV_HOT guint near_pack_find(const NearPack *self, guint from, guint end, const NearQuestion *q,

@@ -8,7 +8,11 @@ namespace kv
 {
 
 constexpr int TILE = 16; /* tokens */
-constexpr int MAX_WARPS = 8;
+/* Warps a CTA; entries of 128 bytes make tiles half as large, so twice as many are worked at. */
+constexpr int max_warps(int d)
+{
+    return d == 64 ? 12 : 8;
+}
 
 /* One CTA's work in task mode: tokens [begin, end) of (row, head); slot < 0: the output. */
 struct StreamTask {
@@ -29,10 +33,13 @@ struct StreamArgs {
     float scale_log2;         /* scale x log2 e */
     const StreamTask *tasks;  /* NULL: persistent */
     int n_tasks;
-    float *slots;       /* all words EMPTY between launches (attn_exchange.cuh) */
-    uint32_t *arrivals; /* by first slot, zero between launches: the last to arrive is the only
-                           reader; NULL: readers are known beforehand */
-    int readers;        /* CTAs that may wait for the slots of a (row, KV head), 1..MAX_READERS */
+    float *slots;        /* all words EMPTY between launches (attn_exchange.cuh) */
+    uint32_t *arrivals;  /* by first slot, zero between launches: the last to arrive is the only
+                            reader; NULL: readers are known beforehand */
+    int readers;         /* CTAs that may wait for the slots of a (row, KV head), 1..MAX_READERS */
+    int part_rows;       /* persistent: most rows that are cut into parts (attn_plan.cuh), <= 32 */
+    int part_budget;     /* parts of one KV head that run at once */
+    uint32_t part_scale; /* KV heads / grid, times 2^31 */
     int c0,
         min_units; /* persistent: tiles a (row, head) costs besides its own; least share of a CTA */
     int stages, buffers; /* ring depth 2..4; merge buffers 1..2 */
@@ -82,10 +89,11 @@ struct Smem {
     int *len, *off, *scan;
 };
 
-/* What a CTA works through: tile ordinals [g0, g1); in task mode the tiles of its (row, head). */
+/* What a CTA works through: tile ordinals [g0, g1); of a task those of its (row, head). */
 struct Range {
     int g0, g1;
-    int off;            /* task mode: where the row's block table begins */
+    bool task;          /* one task: of a list, or a part of the persistent plan; else a range */
+    int off;            /* a task: where the row's block table begins */
     int row_lo, row_hi; /* persistent: rows of the first and last tile */
     int head;           /* persistent: KV head of the first tile */
     int cta, ctas;      /* persistent: index in the order of tiles, and how many work */

@@ -90,8 +90,7 @@ static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
  * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
 static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
 {
-    static const AttnCudaTuning lists[3][12] = {
-        /* both wide modes share one */
+    static const AttnCudaTuning lists[5][12] = {
         {{4, 4, 2, 1},
          {4, 3, 2, 1},
          {4, 2, 2, 2},
@@ -128,28 +127,55 @@ static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
          {2, 2, 1, 1},
          {1, 2, 1, 1},
          {1, 2, 1, 1}},
+        /* Of 128-byte entries: twice as many tiles, so more warps. Persistent, tasks. */
+        {{12, 2, 1, 2},
+         {8, 4, 1, 2},
+         {8, 3, 1, 2},
+         {8, 2, 1, 2},
+         {8, 2, 1, 1},
+         {4, 4, 1, 2},
+         {4, 3, 1, 2},
+         {4, 2, 1, 2},
+         {4, 2, 1, 1},
+         {2, 2, 1, 2},
+         {2, 2, 1, 1},
+         {1, 2, 1, 1}},
+        {{12, 3, 1, 2},
+         {12, 2, 1, 2},
+         {8, 4, 1, 2},
+         {8, 3, 1, 2},
+         {8, 2, 1, 2},
+         {8, 2, 1, 1},
+         {4, 4, 1, 2},
+         {4, 3, 1, 2},
+         {4, 2, 1, 2},
+         {2, 2, 1, 2},
+         {2, 2, 1, 1},
+         {1, 2, 1, 1}},
     };
+    const bool d64 = self->config.shape.head_dim == 64;
+    const bool wide = mode == PERSISTENT_WIDE || mode == TASKS_WIDE;
+    const AttnCudaTuning *list = lists[!wide ? mode : d64 ? mode + 1 : PERSISTENT_WIDE];
     const int tile = 64 * self->config.shape.head_dim;
     const int most = 131072; /* more bytes in flight buy nothing */
     AttnCudaTuning best = {1, 2, 1, 1, -1};
     for (int i = 0; i < 12; ++i) {
-        AttnCudaTuning t = lists[mode < TASKS_WIDE ? mode : PERSISTENT_WIDE][i];
+        AttnCudaTuning t = list[i];
         if (asked->warps)
             t.warps = asked->warps;
         if (asked->stages)
             t.stages = asked->stages;
         if (asked->ctas_per_sm)
             t.ctas_per_sm = asked->ctas_per_sm;
-        t.rounds = asked->rounds ? asked->rounds : is_persistent(mode) ? 4 : -1;
+        t.rounds = asked->rounds ? asked->rounds : mode == TASKS ? -1 : 4;
         if (asked->buffers)
             t.buffers = asked->buffers;
         if (self->config.sms)
             t.ctas_per_sm = 1;
         const bool given = asked->warps && asked->stages;
         const int ring = t.warps * t.stages * tile * t.ctas_per_sm;
-        if (!fits(self, mode, &t) ||
-            (!given && ring > (self->config.shape.head_dim == 64 ? 2 * most : most * 3 / 2)) ||
-            (!given && t.ctas_per_sm == 1 && ring > most))
+        if (!fits(self, mode, &t) || (!given && ring > (d64 ? 2 * most : most * 3 / 2)) ||
+            (!given && t.ctas_per_sm == 1 && ring > (d64 ? most * 9 / 8 : most)))
             continue;
         best = t;
         break;
@@ -307,10 +333,28 @@ int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route)
     return self->sms * self->tuning[mode_of(route)].ctas_per_sm;
 }
 
-/* Tokens in all of one (row, KV head) from which wide CTAs pay: 256 KB of K and V. */
+/* `persistent`: wide CTAs pay from 256 KB of K and V a (row, KV head) on, as long as a CTA has less
+ * than three of them (with entries of 128 bytes, always: narrow CTAs have too few warps for those).
+ */
 static bool wide_persistent(const AttnCuda *self, int64_t tokens, int64_t rows)
 {
-    return 4 * tokens * self->config.shape.head_dim >= 262144 * rows;
+    const AttnShape *shape = &self->config.shape;
+    const int64_t ctas = self->sms * self->tuning[PERSISTENT_WIDE].ctas_per_sm;
+    return 4 * tokens * shape->head_dim >= 262144 * rows &&
+           (shape->head_dim == 64 || rows * shape->kv_heads < 3 * ctas);
+}
+
+/* `persistent`: where a batch is cut into parts, no more CTAs than parts. Which SMs are idle then
+ * matters: GPCs share bandwidth alike however many SMs they have, and a launch of fewer CTAs than
+ * SMs leaves idle those of the largest GPCs, where CTAs that find nothing to do are anywhere. */
+static int32_t parts_alone(const AttnPlanConfig *config, const AttnShape *shape, int32_t rows,
+                           const int32_t *lens)
+{
+    const int32_t part = attn_plan_persistent_part(config, shape, rows, lens);
+    int32_t n = 0;
+    for (int32_t r = 0; part > 0 && r < rows; ++r)
+        n += ((lens[r] + config->tile - 1) / config->tile + part - 1) / part;
+    return n * shape->kv_heads;
 }
 
 void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t rows,
@@ -322,13 +366,17 @@ void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t ro
     for (int32_t r = 0; r < rows; ++r)
         tokens += lens[r], full += lens[r] > 0;
     const bool persistent = config->route == ATTN_PERSISTENT;
-    const int wide = persistent ? PERSISTENT_WIDE : TASKS_WIDE;
-    config->workers = self->sms * self->tuning[wide].ctas_per_sm;
-    const bool fits = persistent ? wide_persistent(self, tokens, full)
+    const int32_t most =
+        self->sms * self->tuning[persistent ? PERSISTENT_WIDE : TASKS_WIDE].ctas_per_sm;
+    config->workers = most;
+    const bool wide = persistent ? wide_persistent(self, tokens, full)
                                  : attn_plan_evenness(config, shape, rows, lens) >= 0.95;
-    if (!fits)
+    if (!wide)
         config->workers = self->sms * self->tuning[persistent ? PERSISTENT : TASKS].ctas_per_sm;
-    config->c0_tiles = (fits ? 18 : 12) * 128 / shape->head_dim;
+    config->c0_tiles = (wide ? 18 : 12) * 128 / shape->head_dim;
+    const int32_t parts = persistent ? parts_alone(config, shape, rows, lens) : 0;
+    if (parts > (wide ? 0 : most)) /* of as many as these, CTAs are narrow */
+        config->workers = parts;
 }
 
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route, int32_t workers)
@@ -393,6 +441,10 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     const AttnPlanConfig *p = &plan->config;
     a.c0 = p->c0_tiles;
     a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
+    a.part_budget = p->workers / a.kv_heads;
+    a.part_rows = a.part_budget < ATTN_PART_ROWS ? a.part_budget : ATTN_PART_ROWS;
+    if (a.part_budget > 0)
+        a.part_scale = attn_plan_part_scale(p->workers, a.kv_heads);
     a.stages = self->tuning[mode].stages, a.buffers = self->tuning[mode].buffers;
     a.rounds = self->tuning[mode].rounds;
     a.delay_seed = c->delay_seed;

@@ -54,8 +54,10 @@ void attn_cuda_free(AttnCuda *self);
 /* CTAs that run at once: what a plan for `route` should be told as `workers`. */
 int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route);
 /* Sets workers and c0_tiles of `config` (route, rule and tokens a task stay) for a batch: CTAs are
- * wide, one an SM, where the work of a (row, KV head) is long (`persistent`) or where one task a
- * CTA comes out even (task lists); else narrow, two or more an SM. lens: host. O(rows log). */
+ * wide, one an SM, where the work of a (row, KV head) is long and a CTA has few of them
+ * (`persistent`) or where one task a CTA comes out even (task lists); else narrow, two or more an
+ * SM. `persistent`: no more workers than parts, where the batch is cut into parts (plan.h). lens:
+ * host. O(rows log). */
 void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t rows,
                         const int32_t *lens);
 /* What was chosen for plans of so many workers, for the record. */

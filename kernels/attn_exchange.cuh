@@ -5,17 +5,23 @@
  * who waits for it and empties it again, so a launch leaves the slots as it found them, and a
  * captured graph replays.
  *
- * merge_shares(): of the CTAs that have a part, up to MAX_READERS each merge a share of the items
- * of all slots, so that the last step of a launch is one exchange with little work. All of them
- * wait, which is free while they have nothing else to do: where all CTAs of a launch run at once.
- * Should fewer run at once than was thought, none that waits keeps one from starting that it waits
- * for: CTAs are started in the order of their indices, and readers are those of a (row, KV head)
- * that come last.
+ * The owner: where few CTAs have a part (no more than MAX_OTHERS + 1), one of them never stores its
+ * state, but adds the others' slots to those of its warps (merge_states()): one way through global
+ * memory less at the end of a launch. Its words are asked for before its warps wait for one
+ * another.
+ *
+ * merge_shares(): where more have a part, up to MAX_READERS of them each merge a share of the
+ * items of all slots, so that the last step of a launch is one exchange with little work.
+ *
+ * In both CTAs wait, which is free while they have nothing else to do: where all CTAs of a launch
+ * run at once. Should fewer run at once than was thought, none that waits keeps one from starting
+ * that it waits for: CTAs are started in the order of their indices, and the owner and readers are
+ * those of a (row, KV head) that come last.
  *
  * merge_alone(): where a launch has more CTAs than run at once, the last of a (row, KV head) to
  * arrive, found by a counter, merges all of it, and nobody else waits. Also a launch of its own.
  *
- * Both add states by a rule that knows the plan and the launch numbers alone, so the same launch
+ * All add states by a rule that knows the plan and the launch numbers alone, so the same launch
  * gives the same bits, in whatever order states come. Nothing hides a merge at the end of a launch:
  * loads are independent and chains short.
  */
@@ -28,10 +34,12 @@
 namespace kv
 {
 
-/* A (row, KV head) whose slots are merged in this launch. */
+/* A (row, KV head) whose states are merged in this launch. */
 struct Cut {
     int pair;                       /* row x KV heads + head */
     int first_slot, n_slots, index; /* n_slots 0: none; this CTA's is the index-th */
+    int step;                       /* 1: a list's slots, in turn; 2: a range's (attn_piece.cuh) */
+    bool owned;                     /* merged by its owner */
     Readers readers;                /* of its slots */
 };
 
@@ -45,11 +53,35 @@ template <typename T, int D> __device__ __forceinline__ T *output_of(const Strea
     return static_cast<T *>(a.out) + (int64_t)pair * a.group * D;
 }
 
-/* To be told before the tiles are worked through: divisions take their time. */
+/* Who is to merge. To be told before the tiles are worked through: divisions take their time. */
 template <int D> __device__ __forceinline__ void cut_readers(const StreamArgs &a, Cut &cut)
 {
-    const int n = max(1, min(a.readers, cut.n_slots));
+    cut.owned = cut.n_slots > 0 && cut.n_slots <= MAX_OTHERS + 1 && a.arrivals == NULL;
+    const int n = cut.owned ? 1 : max(1, min(a.readers, cut.n_slots));
     cut.readers = {n, items_per_reader(a.group, D, n)};
+}
+
+/* Is this CTA the owner? The last of a list's, the first of ranges: what it has there is its last
+ * piece, and it is started last. */
+__device__ __forceinline__ bool owns(const Cut &cut)
+{
+    return cut.owned && cut.index == (cut.step == 1 ? cut.n_slots - 1 : 0);
+}
+
+/* What the owner adds to its state. */
+template <int D> __device__ __forceinline__ Others others_of(const StreamArgs &a, const Cut &cut)
+{
+    return {slot_of<D>(a, cut.first_slot + (cut.step == 1 ? 0 : 2)), cut.step,
+            owns(cut) ? cut.n_slots - 1 : 0};
+}
+
+/* The owner's threads, once all have been through merge_states(): empties the m and l. */
+template <int D> __device__ __forceinline__ void others_end(const Others &others, int group)
+{
+    const int pair = threadIdx.x & 31, warps = blockDim.x >> 5;
+#pragma unroll 1
+    for (int i = threadIdx.x >> 5; i < others.n && pair < (group + 1) / 2; i += warps)
+        slot_empty(other_slot<D>(others, group, i) + slot_ml(group, 0, pair));
 }
 
 /* One reader's part in merging the n slots of a (row, KV head): slot i is i * step behind the
@@ -118,17 +150,6 @@ __device__ __forceinline__ void share_take(Taken &t, const Share &share, int flo
 __device__ __forceinline__ bool any_empty(const Taken &t)
 {
     return is_empty(t.ml[0]) || is_empty(t.x[0]) || is_empty(t.ml[1]) || is_empty(t.x[1]);
-}
-
-__device__ __forceinline__ void state_add(Merged &s, const float4 &ml, const float4 &x)
-{
-    const float m0 = fmaxf(s.m0, ml.x), m1 = fmaxf(s.m1, ml.z);
-    const float z0 = finite_or_zero(m0), z1 = finite_or_zero(m1);
-    const float a0 = exp2_fast(s.m0 - z0), b0 = exp2_fast(ml.x - z0);
-    const float a1 = exp2_fast(s.m1 - z1), b1 = exp2_fast(ml.z - z1);
-    s = Merged{m0, s.l0 * a0 + ml.y * b0, m1, s.l1 * a1 + ml.w * b1,
-               make_float4(s.o.x * a0 + x.x * b0, s.o.y * a1 + x.y * b1, s.o.z * a0 + x.z * b0,
-                           s.o.w * a1 + x.w * b1)};
 }
 
 /* Waits for `t`, which was asked for, then for the words of further slots, and adds them up;
@@ -319,11 +340,11 @@ template <typename T, int D>
 __device__ __forceinline__ Share share_of(const StreamArgs &a, const Cut &cut)
 {
     const int readers = cut.readers.n;
-    const int reader = a.tasks ? cut.index - (cut.n_slots - readers) : cut.index;
+    const int reader = cut.step == 1 ? cut.index - (cut.n_slots - readers) : cut.index;
     return {slot_of<D>(a, cut.first_slot),
-            a.tasks ? 1 : 2,
-            a.tasks ? 0 : 1,
-            reader >= 0 && reader < readers ? cut.n_slots : 0,
+            cut.step,
+            cut.step - 1,
+            reader >= 0 && reader < readers && !cut.owned ? cut.n_slots : 0,
             reader,
             cut.readers.per,
             output_of<T, D>(a, cut.pair)};
@@ -363,12 +384,15 @@ template <typename T, int D>
 __device__ __forceinline__ void settle(const StreamArgs &a, int *word, const Cut &early,
                                        const Cut &late)
 {
-    if (early.n_slots + late.n_slots == 0)
-        return;
-    if (a.arrivals != NULL)
+    const bool shared = early.n_slots > 0 || (late.n_slots > 0 && !late.owned);
+    if (shared && a.arrivals != NULL)
         settle_alone<T, D>(a, word, late);
-    else
+    else if (shared)
         settle_shares<T, D>(a, early, late);
+    if (!owns(late))
+        return;
+    __syncthreads();
+    others_end<D>(others_of<D>(a, late), a.group);
 }
 
 } // namespace kv

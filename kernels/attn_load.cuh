@@ -33,7 +33,7 @@ __device__ __forceinline__ void resolve(const StreamArgs &a, const Smem &sm, con
     if (g >= range.g1)
         return;
     int head = task.head, tile = g, len = task.end, off = range.off;
-    if (!a.tasks) {
+    if (!range.task) {
         const int row = row_of_tile(sm, g, range.row_lo, range.row_hi);
         len = sm.len[row];
         const int tiles = (len + TILE - 1) / TILE, x = g - sm.tiles[row];

@@ -95,6 +95,17 @@ struct MergeTo {
     int group, first_pair;
 };
 
+/* Slots that a CTA adds to its own state: the first of n, `step` slots apart, of one reader. */
+constexpr int MAX_OTHERS = 3;
+struct Others {
+    float *first;
+    int step, n;
+};
+/* Their words of one item, as far as they have been asked for. */
+struct Asked {
+    float4 ml[MAX_OTHERS], x[MAX_OTHERS];
+};
+
 /* An item's state. */
 struct Merged {
     float m0, l0, m1, l1;
@@ -126,12 +137,65 @@ __device__ __forceinline__ void output_write(const Merged &s, void *to, int grou
         out[D / 2] = Half<T>::pack(s.o.y * i1, s.o.w * i1);
 }
 
-/* Merges the n <= 32 states of a CTA's warps, `pairs` pairs of heads. All threads (whole warps). A
- * warp's items are of one pair: lane i weighs state i, then every lane adds its item of all states
- * in order. No barrier at the end. */
+__device__ __forceinline__ void state_add(Merged &s, const float4 &ml, const float4 &x)
+{
+    const float m0 = fmaxf(s.m0, ml.x), m1 = fmaxf(s.m1, ml.z);
+    const float z0 = finite_or_zero(m0), z1 = finite_or_zero(m1);
+    const float a0 = exp2_fast(s.m0 - z0), b0 = exp2_fast(ml.x - z0);
+    const float a1 = exp2_fast(s.m1 - z1), b1 = exp2_fast(ml.z - z1);
+    s = Merged{m0, s.l0 * a0 + ml.y * b0, m1, s.l1 * a1 + ml.w * b1,
+               make_float4(s.o.x * a0 + x.x * b0, s.o.y * a1 + x.y * b1, s.o.z * a0 + x.z * b0,
+                           s.o.w * a1 + x.w * b1)};
+}
+
+template <int D>
+__device__ __forceinline__ float *other_slot(const Others &others, int group, int i)
+{
+    return others.first + (int64_t)(i * others.step) * slot_floats(group, D);
+}
+
+/* Asks for an item of slot i; its words may not be there yet. */
+template <int D>
+__device__ __forceinline__ void other_ask(Asked &asked, const Others &others, int group, int item,
+                                          int i)
+{
+    const float *slot = other_slot<D>(others, group, i);
+    asked.ml[i] = load_relaxed(slot + slot_ml(group, 0, item / (D / 2)));
+    asked.x[i] = load_relaxed(slot + slot_item(group, item));
+}
+
+template <int D>
+__device__ __forceinline__ void others_ask(Asked &asked, const Others &others, int group, int item)
+{
+#pragma unroll
+    for (int i = 0; i < MAX_OTHERS; ++i)
+        if (i < others.n)
+            other_ask<D>(asked, others, group, item, i);
+}
+
+/* Adds the others' item, asked for before, as its words come; empties it, but not the m and l,
+ * which all threads of the pair read. */
+template <int D>
+__device__ __forceinline__ void others_add(Merged &s, Asked &asked, const Others &others, int group,
+                                           int item)
+{
+#pragma unroll
+    for (int i = 0; i < MAX_OTHERS; ++i)
+        if (i < others.n) {
+            while (is_empty(asked.ml[i]) || is_empty(asked.x[i]))
+                other_ask<D>(asked, others, group, item, i);
+            slot_empty(other_slot<D>(others, group, i) + slot_item(group, item));
+            state_add(s, asked.ml[i], asked.x[i]);
+        }
+}
+
+/* Merges the n <= 32 states of a CTA's warps, `pairs` pairs of heads, and where they go to the
+ * output, those of `others`, of which the thread's first item was asked for. All threads (whole
+ * warps). A warp's items are of one pair: lane i weighs state i, then every lane adds its item of
+ * all states in order. No barrier at the end. */
 template <typename T, int D>
-__device__ __noinline__ void merge_states(const float *states, StateLayout layout, int pairs, int n,
-                                          MergeTo to)
+__device__ __forceinline__ void merge_with(const float *states, StateLayout layout, int pairs,
+                                           int n, MergeTo to, const Others &others, Asked &asked)
 {
     constexpr int U = 4; /* loads on their way at once */
     const int items = pairs * (D / 2), lane = threadIdx.x & 31;
@@ -158,6 +222,9 @@ __device__ __noinline__ void merge_states(const float *states, StateLayout layou
             }
         }
         if (to.slot == NULL) {
+            if (it >= (int)blockDim.x)
+                others_ask<D>(asked, others, to.group, all * (D / 2) + j);
+            others_add<D>(s, asked, others, to.group, all * (D / 2) + j);
             output_write<T, D>(s, to.out, to.group, all, 2 * j);
         } else {
             slot_store(to.slot + slot_item(to.group, all * (D / 2) + j), s.o);
@@ -166,6 +233,15 @@ __device__ __noinline__ void merge_states(const float *states, StateLayout layou
                            make_float4(s.m0, s.l0, s.m1, s.l1));
         }
     }
+}
+
+/* The same without others, which is what most pieces take: small, and one copy of it. */
+template <typename T, int D>
+__device__ __noinline__ void merge_states(const float *states, StateLayout layout, int pairs, int n,
+                                          MergeTo to)
+{
+    Asked none;
+    merge_with<T, D>(states, layout, pairs, n, to, {NULL, 0, 0}, none);
 }
 
 } // namespace kv

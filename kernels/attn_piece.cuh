@@ -1,10 +1,10 @@
 /* Pieces: a CTA's range of tiles, one (row, KV head) after another, and where the state of each
  * goes.
  *
- * In task mode a range is one piece, told by the task. In persistent mode pieces follow from the
- * plan (attn_plan.cuh): a (row, KV head) that lies in one CTA is whole; of a cut one CTA c keeps
- * its state in slot 2 c + 1 where it begins and 2 c elsewhere, for a CTA may have the end of one
- * and the beginning of another. The same cuts as attn_plan_build() makes (a test holds them
+ * A task, of a list or a part of the persistent plan, is one piece. The pieces of a range follow
+ * from the plan (attn_plan.cuh): a (row, KV head) that lies in one CTA is whole; of a cut one CTA c
+ * keeps its state in slot 2 c + 1 where it begins and 2 c elsewhere, for a CTA may have the end of
+ * one and the beginning of another. The same cuts as attn_plan_build() makes (a test holds them
  * together).
  */
 #ifndef KV_KERNELS_ATTN_PIECE_CUH
@@ -30,7 +30,7 @@ __device__ __forceinline__ Piece first_piece(const StreamArgs &a, const Smem &sm
                                              const Range &range, const StreamTask &task)
 {
     Piece p;
-    if (a.tasks) {
+    if (range.task) {
         p.row = task.row, p.head = task.head, p.len = task.end;
         p.begin = 0, p.tiles = range.g1;
     } else {
@@ -49,8 +49,8 @@ __device__ __forceinline__ void piece_bounds(const StreamArgs &a, const Smem &sm
 {
     p.first = p.end, p.end = min(p.begin + p.tiles, range.g1);
     p.slot = -1;
-    p.cut = {p.row * a.kv_heads + p.head, 0, 0, 0, {}};
-    if (a.tasks) {
+    p.cut = {p.row * a.kv_heads + p.head, 0, 0, 0, range.task ? 1 : 2, false, {}};
+    if (range.task) {
         p.slot = task.slot;
         p.cut.first_slot = task.first_slot, p.cut.n_slots = task.n_slots;
         p.cut.index = task.slot - task.first_slot;

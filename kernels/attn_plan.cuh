@@ -1,8 +1,11 @@
 /* The persistent plan, made by every CTA from the lengths alone: which tiles are mine?
  *
- * The rule is plan.h's (attn_plan_persistent_ctas), in 32-bit integers: all (row, KV head) pairs
- * laid end to end as c0 + tiles units, cut into equal shares. Cost: two block scans' worth of
- * shared memory traffic for the prefix, then one search and one division a CTA.
+ * The rules are plan.h's, in 32-bit integers. Parts (attn_plan_persistent_part()): where rows can
+ * be cut into parts so that one a CTA fills the grid nearly evenly, a CTA has one part, as if it
+ * were a task of a list. Every warp works that out for itself, lane r for row r: no barrier, no
+ * shared memory. Ranges (attn_plan_persistent_ctas()): otherwise all (row, KV head) pairs are laid
+ * end to end as c0 + tiles units and cut into equal shares. Cost: two block scans' worth of shared
+ * memory traffic for the prefix, then one search and one division a CTA.
  */
 #ifndef KV_KERNELS_ATTN_PLAN_CUH
 #define KV_KERNELS_ATTN_PLAN_CUH
@@ -133,7 +136,7 @@ __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
     r.share = (uint32_t)units / (uint32_t)r.ctas;
     r.extra = units - r.share * r.ctas;
     if (r.cta >= r.ctas)
-        return r;
+        return r; /* no tiles */
     const int x0 = first_unit(r, r.cta), x1 = first_unit(r, r.cta + 1);
     const int2 at = rows_of_units(sm, a.rows, x0, x1);
     const int row0 = at.x, row1 = at.y;
@@ -147,6 +150,79 @@ __device__ __forceinline__ Range plan_range(const StreamArgs &a, const Smem &sm)
     while (r.row_hi > row0 && sm.tiles[r.row_hi] >= r.g1)
         --r.row_hi;
     return r;
+}
+
+/* floor(x / y), given about 1 / y: exact while the quotient is below 2^22. A quarter of the time
+ * that a division takes. */
+__device__ __forceinline__ int quotient(int x, int y, float inverse)
+{
+    const int q = (int)((float)x * inverse), left = x - q * y;
+    return q + (left >= y) - (left < 0);
+}
+
+/* How many parts this lane's row is cut into; 0 for all where parts would fill the grid unevenly.
+ */
+__device__ __forceinline__ int plan_parts(const StreamArgs &a, int tiles)
+{
+    const uint32_t sum = __reduce_add_sync(~0u, tiles), mean = __umulhi(2 * sum, a.part_scale);
+    int ret = 0;
+#pragma unroll
+    for (int i = 3; i >= 0; --i) {
+        const uint32_t part = mean + 1 + (mean * i >> 6);
+        const int n = quotient(tiles + part - 1, part, reciprocal_fast((float)part));
+        if (__reduce_add_sync(~0u, n) <= a.part_budget && part >= (uint32_t)a.min_units)
+            ret = n;
+    }
+    return ret;
+}
+
+/* This CTA's part, if the batch is cut into parts; else range.task is not set. No tiles: no part is
+ * left for it. */
+__device__ __forceinline__ Range part_range(const StreamArgs &a, const Smem &sm, StreamTask &task)
+{
+    const int lane = threadIdx.x & 31, at = min(lane, a.rows - 1);
+    const int off = a.offset[at], len = a.lens[at];
+    const int tiles = lane < a.rows ? (len + TILE - 1) / TILE : 0;
+    const int n = plan_parts(a, tiles);
+    Range range = {};
+    range.task = __any_sync(~0u, n > 0);
+    if (!range.task)
+        return range;
+    if (lane < a.rows)
+        sm.len[lane] = len; /* by all warps alike; for write_empty_rows() */
+    __syncwarp();
+    const int end = a.kv_heads * warp_scan(n), begin = end - a.kv_heads * n;
+    const int cta = blockIdx.x;
+    if (cta >= __shfl_sync(~0u, end, 31))
+        return range;
+    const int row = __popc(__ballot_sync(~0u, lane < a.rows && begin <= cta)) - 1;
+    const int parts = __shfl_sync(~0u, n, row), first = __shfl_sync(~0u, begin, row);
+    const int all = __shfl_sync(~0u, tiles, row);
+    range.off = __shfl_sync(~0u, off, row);
+    task.row = row, task.end = __shfl_sync(~0u, len, row);
+    const int x = cta - first;
+    const float inverse = reciprocal_fast((float)parts);
+    const int each = (uint32_t)all / (uint32_t)parts, more = all - each * parts;
+    task.head = quotient(x, parts, inverse);
+    const int part = x - task.head * parts;
+    range.g0 = each * part + quotient(more * part, parts, inverse);
+    range.g1 = each * (part + 1) + quotient(more * (part + 1), parts, inverse);
+    task.begin = range.g0 * TILE, task.end = min(range.g1 * TILE, task.end);
+    task.slot = parts > 1 ? cta : -1;
+    task.first_slot = cta - part, task.n_slots = parts > 1 ? parts : 0;
+    return range;
+}
+
+/* What this CTA works through; nothing where no tiles are left for it. */
+__device__ __forceinline__ Range plan_cta(const StreamArgs &a, const Smem &sm, StreamTask &task)
+{
+    Range range = {};
+    if (a.rows <= a.part_rows)
+        range = part_range(a, sm, task);
+    if (range.task)
+        return range;
+    plan_prefix(a, sm);
+    return plan_range(a, sm);
 }
 
 } // namespace kv

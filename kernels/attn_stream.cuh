@@ -55,15 +55,22 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
 {
     const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int stride = merge_floats(a.group, D), all_pairs = (a.group + 1) / 2;
-    float *slot = piece.slot < 0 ? NULL : slot_of<D>(a, piece.slot);
+    const Others others = others_of<D>(a, piece.cut);
+    float *slot = piece.slot < 0 || owns(piece.cut) ? NULL : slot_of<D>(a, piece.slot);
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
         const int pairs = min(4, all_pairs - 4 * n);
         float *buf = sm.merge + buffer * warps * stride;
+        const MergeTo to = {out, slot, piece.cut.readers, a.group, 4 * n};
+        Asked asked;
+        if (others.n > 0 && (int)threadIdx.x < pairs * (D / 2))
+            others_ask<D>(asked, others, a.group, 4 * n * (D / 2) + threadIdx.x);
         accumulator_store<D, NT>(acc, n, pairs, buf + warp * stride);
         __syncthreads();
-        merge_states<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps,
-                           {out, slot, piece.cut.readers, a.group, 4 * n});
+        if (others.n > 0)
+            merge_with<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps, to, others, asked);
+        else
+            merge_states<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps, to);
         if (a.buffers == 2)
             buffer ^= 1;
         else
@@ -117,13 +124,14 @@ template <int D> __device__ __forceinline__ void prefetch_queries(const StreamAr
         prefetch_l1(q + x);
 }
 
-/* Task i and its tiles. Its row's place in the block table is asked for before the row is known
- * where rows are few, for one wait less before the first tile. */
+/* Task i of the list, and its tiles. Its row's place in the block table is asked for before the row
+ * is known where rows are few, for one wait less before the first tile. */
 __device__ __forceinline__ Range task_range(const StreamArgs &a, int i, StreamTask &task)
 {
     const int lane = threadIdx.x & 31;
     int off = a.offset[min(lane, a.rows - 1)];
     Range range = {};
+    range.task = true;
     task = a.tasks[i];
     off = __shfl_sync(~0u, off, task.row);
     range.off = a.rows <= 32 ? off : a.offset[task.row];
@@ -138,7 +146,8 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
                                           const StreamTask &task)
 {
     Loader ld = {range.g0 + (int)(threadIdx.x >> 5), 0, 0, 0, 0, 0};
-    int mine = ld.next, at = 0, buffer = 0, until = a.rounds;
+    int mine = ld.next, at = 0, buffer = 0;
+    int until = range.g1 - range.g0 < 8 * (int)(blockDim.x >> 5) ? -1 : a.rounds; /* few tiles */
     Piece p = first_piece(a, sm, range, task);
     Accumulator<D, NT> acc;
     accumulator_begin<T, D, NT>(a, acc, p.row,
@@ -157,7 +166,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
         finish_piece<T, D, NT>(a, sm, p, out, acc, buffer);
         if (p.end >= range.g1)
             break;
-        if (p.cut.n_slots > 0)
+        if (p.cut.n_slots > 0 && !p.cut.owned)
             early = p.cut;
         piece_next(a, sm, p);
         accumulator_begin<T, D, NT>(a, acc, p.row, p.head);
@@ -167,7 +176,7 @@ __device__ __forceinline__ void run_range(const StreamArgs &a, const Smem &sm, c
 }
 
 template <typename T, int D, int NT>
-__global__ void __launch_bounds__(32 * MAX_WARPS, 1)
+__global__ void __launch_bounds__(32 * max_warps(D), 1)
     attn_stream(const __grid_constant__ StreamArgs a)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
@@ -184,20 +193,13 @@ __global__ void __launch_bounds__(32 * MAX_WARPS, 1)
     sm.tiles = sm.units + a.rows + 1;
     sm.len = sm.tiles + a.rows + 1;
     sm.off = sm.len + a.rows;
-    if (!a.tasks)
-        plan_prefix(a, sm);
-        /* Task mode: a CTA a task; fewer CTAs (a limited grid) take further ones in turn. */
+    /* A list: a CTA a task; fewer CTAs (a limited grid) take further ones in turn. */
 #pragma unroll 1
     for (int i = blockIdx.x; i < (a.tasks ? a.n_tasks : (int)gridDim.x); i += gridDim.x) {
         StreamTask task = {};
-        Range range = {};
-        if (a.tasks) {
-            range = task_range(a, i, task);
-        } else {
-            range = plan_range(a, sm);
-            if (range.cta >= range.ctas || range.g0 >= range.g1)
-                break;
-        }
+        const Range range = a.tasks ? task_range(a, i, task) : plan_cta(a, sm, task);
+        if (!a.tasks && range.g0 >= range.g1)
+            break;
         run_range<T, D, NT>(a, sm, range, task);
         cp_async_wait<0>();
         __syncthreads();

@@ -210,6 +210,30 @@ double attn_plan_evenness(const AttnPlanConfig *config, const AttnShape *shape, 
     return (double)(sum * shape->kv_heads) / (double)(longest * config->workers);
 }
 
+int32_t attn_plan_persistent_part(const AttnPlanConfig *config, const AttnShape *shape,
+                                  int32_t rows, const int32_t *lens)
+{
+    const int64_t budget = config->workers / shape->kv_heads;
+    if (rows > ATTN_PART_ROWS || rows > budget)
+        return 0;
+    const int64_t least =
+        config->min_tokens > config->tile ? div_up(config->min_tokens, config->tile) : 1;
+    int64_t sum = 0;
+    for (int32_t r = 0; r < rows; r++)
+        sum += div_up(lens[r], config->tile);
+    const int64_t mean =
+        sum * (int64_t)attn_plan_part_scale(config->workers, shape->kv_heads) >> 31;
+    for (int64_t i = sum > 0 ? 0 : 4; i < 4; i++) {
+        const int64_t part = mean + 1 + (mean * i >> 6);
+        int64_t parts = 0;
+        for (int32_t r = 0; r < rows; r++)
+            parts += div_up(div_up(lens[r], config->tile), part);
+        if (parts <= budget && part >= least)
+            return (int32_t)part;
+    }
+    return 0;
+}
+
 int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape *shape,
                                   int32_t rows, const int32_t *lens, int64_t *ret_units)
 {
@@ -226,7 +250,8 @@ int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape 
     return n < 1 ? 1 : n > config->workers ? config->workers : (int32_t)n;
 }
 
-static void build_persistent(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+/* `persistent`, ranges. */
+static void build_ranges(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
 {
     const AttnPlanConfig *config = &plan->config;
     int64_t v, at = 0; /* `at`: first unit of the pair in hand */
@@ -260,6 +285,27 @@ static void build_persistent(AttnPlan *plan, const AttnShape *shape, const int32
             at = end;
         }
     }
+}
+
+/* `persistent`, parts: a task a CTA. */
+static void build_parts(AttnPlan *plan, const AttnShape *shape, const int32_t *lens, int32_t part)
+{
+    const int32_t tile = plan->config.tile;
+    int32_t slot = 0;
+    for (int32_t r = 0; r < plan->rows; r++) {
+        const int32_t tiles = (int32_t)div_up(lens[r], tile);
+        const int32_t n = tiles > 0 ? (int32_t)div_up(tiles, part) : 1;
+        slot = add_row(plan, shape->kv_heads, r, lens[r], tile, tiles, n, n, false, slot);
+    }
+}
+
+static void build_persistent(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+{
+    const int32_t part = attn_plan_persistent_part(&plan->config, shape, plan->rows, lens);
+    if (part > 0)
+        build_parts(plan, shape, lens, part);
+    else
+        build_ranges(plan, shape, lens);
     add_launch(plan, ATTN_LAUNCH_FUSED, 0, plan->n_tasks, 0);
 }
 

@@ -35,7 +35,7 @@ typedef enum AttnRoute {
     ATTN_MASKED,    /* 2 launches: rectangular (row, KV head, split) grid, empty ones neutral */
     ATTN_WORKQUEUE, /* 2 launches: non-empty tasks, then a segmented merge */
     ATTN_WORKQUEUE_FUSED, /* 1 launch: the last task of a (row, KV head) merges */
-    ATTN_PERSISTENT,      /* 1 launch: `workers` CTAs, each a contiguous range of tiles */
+    ATTN_PERSISTENT,      /* 1 launch: `workers` CTAs, each a part of a row or a range of tiles */
     ATTN_ROUTE_MAX
 } AttnRoute;
 const char *attn_route_name(AttnRoute route);
@@ -63,7 +63,22 @@ typedef struct AttnPlanConfig {
  * least 64 tokens, c0 12 (meant for 256-byte entries: callers scale it by 128 / head_dim). */
 void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t workers);
 
-/* `persistent`, the rule that a device-side planner must repeat. All (row, KV head) pairs with
+/* `persistent`, the rules that a device-side planner must repeat. First: one part a CTA. Where
+ * there are no more than ATTN_PART_ROWS rows, row r of T_r = ceil(len/tile) tiles is cut into n_r =
+ * ceil(T_r / C) parts, part s of them tiles T_r*s/n_r up to T_r*(s+1)/n_r, for the smallest of four
+ * C = M + 1 + floor(M i/64), i = 0..3, for which no more parts come out than `workers` run at once
+ * and which is no less than min_tokens. M is the mean share, floor(sum(T_r) floor(2^31 kv_heads /
+ * workers) / 2^31). attn_plan_persistent_part() returns C, or 0 where there is none: then ranges.
+ */
+enum { ATTN_PART_ROWS = 32 };
+int32_t attn_plan_persistent_part(const AttnPlanConfig *config, const AttnShape *shape,
+                                  int32_t rows, const int32_t *lens);
+static inline uint32_t attn_plan_part_scale(int32_t workers, int32_t kv_heads)
+{
+    return (uint32_t)(((uint64_t)kv_heads << 31) / (uint64_t)workers);
+}
+
+/* Ranges. All (row, KV head) pairs with
  * len > 0 are laid end to end, rows first, each as c0 + ceil(len/tile) units: V units in all. N =
  * V / ceil(min_tokens/tile) CTAs, at least 1 and at most `workers`. CTA c owns the units
  * [begin(c), begin(c+1)), begin(c) = c*(V/N) + min(c, V mod N); the first c0 units of a pair are

@@ -68,10 +68,24 @@ static void tally_buckets(Tally *tally, const AttnPlanConfig *config, const Attn
     }
 }
 
+/* `persistent`, parts: counts all KV heads. */
+static void tally_parts(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,
+                        int32_t rows, const int32_t *lens, int32_t part)
+{
+    const int32_t heads = shape->kv_heads;
+    for (int32_t r = 0; r < rows; r++) {
+        const int32_t tiles = (int32_t)div_up(lens[r], config->tile);
+        tally_row(tally, tiles > 0 ? (int32_t)div_up(tiles, part) : 1, tiles, tiles);
+    }
+    tally->tasks *= heads, tally->empty *= heads, tally->slots *= heads;
+    tally->launches = 1;
+    tally->longest_tokens = tally->longest * config->tile;
+}
+
 /* Walks the CTA borders, not the pairs: a border inside the tiles of a pair cuts it. Counts all KV
  * heads. */
-static void tally_persistent(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,
-                             int32_t rows, const int32_t *lens)
+static void tally_ranges(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,
+                         int32_t rows, const int32_t *lens)
 {
     int64_t v, row_begin = 0, row_end = 0, cost = 1, last_pair = -1;
     const int32_t n = attn_plan_persistent_ctas(config, shape, rows, lens, &v);
@@ -102,6 +116,16 @@ static void tally_persistent(Tally *tally, const AttnPlanConfig *config, const A
         last_pair = pair;
         tally->max_splits = pieces > tally->max_splits ? pieces : tally->max_splits;
     }
+}
+
+static void tally_persistent(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,
+                             int32_t rows, const int32_t *lens)
+{
+    const int32_t part = attn_plan_persistent_part(config, shape, rows, lens);
+    if (part > 0)
+        tally_parts(tally, config, shape, rows, lens, part);
+    else
+        tally_ranges(tally, config, shape, rows, lens);
 }
 
 static AttnStatus tally_route(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,

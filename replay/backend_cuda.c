@@ -54,7 +54,7 @@ typedef struct CudaBackend {
     PeerRoutes *peers;
     gint64 step_number;   /* of begin_step() calls, 1 .. */
     GHashTable *tables;   /* peer's label -> step_number that its tables are of */
-    GHashTable *captured; /* label -> Captured * */
+    GHashTable *captured; /* "label workers" -> Captured * */
     void *q, *out, *flush;
     gint64 q_bytes, flush_bytes;
     cudaStream_t stream;
@@ -592,7 +592,10 @@ static gboolean captured_graph(CudaBackend *self, const Route *route, const Attn
                     .longest = peer ? cuda_table_max_length(self->table) : 0};
     if (plan != NULL)
         now.plan = plan->config;
-    const Captured *kept = g_hash_table_lookup(self->captured, route->label);
+    /* Grids of other sizes are kept beside one another: a step's may be any of a few. */
+    g_autofree char *key =
+        g_strdup_printf("%s %d", route->label, plan != NULL ? plan->config.workers : 0);
+    const Captured *kept = g_hash_table_lookup(self->captured, key);
     if (kept != NULL && still_fits(kept, &now)) {
         *ret = kept->exec;
         return TRUE;
@@ -607,7 +610,7 @@ static gboolean captured_graph(CudaBackend *self, const Route *route, const Attn
     if (!ok)
         return FALSE;
     *ret = now.exec;
-    g_hash_table_replace(self->captured, g_strdup(route->label), g_memdup2(&now, sizeof now));
+    g_hash_table_replace(self->captured, g_steal_pointer(&key), g_memdup2(&now, sizeof now));
     return TRUE;
 }
 

@@ -70,8 +70,7 @@ typedef struct Lab {
     const char *commit, *cells, *routes, *tune;
     char gpu[320], driver[32], date[32];
     int sms, all_sms, repeats;
-    bool check, warm;
-    Batch *tiny; /* --warm: run before each timed launch, so that the code is in the caches */
+    bool check;
     cudaStream_t stream;
     cudaEvent_t e0, e1;
     Random random;
@@ -232,11 +231,6 @@ static double time_events(Job *j)
     double x[256];
     for (int r = -3; r < j->lab->repeats; r++) {
         behind_spin(j->lab);
-        if (j->lab->warm) {
-            OK(attn_cuda_run(j->cuda, &j->lab->pool, &j->lab->tiny->on[0], j->plan, j->lab->stream,
-                             &lab_error));
-            CUDA(cudaEventRecord(j->lab->e0, j->lab->stream));
-        }
         job_launch(j, r + 3);
         const double us = timed(j->lab);
         if (r >= 0)
@@ -369,8 +363,6 @@ static void time_lens(Lab *lab, const Cell *c, const int *lens)
     if (sets > 2 * lab->bytes / (int64_t)bytes)
         sets = (int)(2 * lab->bytes / (int64_t)bytes);
     Batch *b = batch_new(&s, c->rows, lens, lab->pool.pages, sets < 1 ? 1 : sets, &lab->random);
-    const int one = 4096;
-    lab->tiny = batch_new(&s, 1, &one, 1024, 1, &lab->random);
     double *want = lab->check ? batch_reference(b, &lab->pool, 0, (c->rows + 3) / 4) : NULL;
     for (int r = 0; r < ATTN_ROUTE_MAX; r++) {
         if (!listed(lab->routes, attn_route_name(r)))
@@ -391,7 +383,6 @@ static void time_lens(Lab *lab, const Cell *c, const int *lens)
     }
     free(want);
     batch_free(b);
-    batch_free(lab->tiny);
 }
 
 /* Equal bytes: the ratio of read rates is that of times. */
@@ -499,8 +490,8 @@ int lab_time(int argc, char **argv)
     double gib = 32;
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : "", *a = argv[i];
-        if (strcmp(a, "--no-check") == 0 || strcmp(a, "--warm") == 0) {
-            *(a[2] == 'w' ? &lab.warm : &lab.check) = a[2] == 'w';
+        if (strcmp(a, "--no-check") == 0) {
+            lab.check = false;
             continue;
         }
         if (strcmp(a, "--csv") == 0)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-WARPS = {64: 8, 128: 8, 256: 8}  # largest CTA that attn_cuda.cu may choose, by head dimension
+WARPS = {64: 12, 128: 8, 256: 8}  # largest CTA that attn_cuda.cu may choose, by head dimension
 REGISTERS = 65536
 SHARED = 1024  # static bytes; the rings are dynamic
 BARE = {"-c", "-MD", "-M", "-MMD", "-rdc=true"}  # options of the build that a report does not want

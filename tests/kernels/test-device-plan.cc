@@ -26,8 +26,13 @@ struct Batch {
     std::vector<int> lens, offset;
 };
 
-/* Pieces of one CTA, in order. */
-std::vector<Piece> pieces_of(const Batch &b, unsigned block)
+/* Pieces of one CTA, in order, and whether it was given a part. */
+struct Pieces {
+    bool part;
+    std::vector<Piece> of;
+};
+
+Pieces pieces_of(const Batch &b, unsigned block)
 {
     const int rows = (int)b.lens.size();
     std::vector<int> units((size_t)rows + 1), tiles((size_t)rows + 1), len((size_t)rows),
@@ -36,65 +41,93 @@ std::vector<Piece> pieces_of(const Batch &b, unsigned block)
     a.rows = rows, a.kv_heads = b.kv_heads, a.lens = b.lens.data(), a.offset = b.offset.data();
     a.c0 = b.config.c0_tiles;
     a.min_units = b.config.min_tokens > TILE ? (b.config.min_tokens + TILE - 1) / TILE : 1;
+    a.part_budget = b.config.workers / b.kv_heads;
+    a.part_rows = min(a.part_budget, (int)ATTN_PART_ROWS);
+    a.part_scale = attn_plan_part_scale(b.config.workers, b.kv_heads);
     Smem sm = {};
     sm.units = units.data(), sm.tiles = tiles.data(), sm.len = len.data(), sm.off = off.data();
     sm.scan = scan.data();
-    std::vector<Piece> pieces;
+    Pieces pieces = {};
     emulated::cta_run(32 * b.warps, block, (unsigned)b.config.workers, block, [&] {
-        plan_prefix(a, sm);
-        const Range range = plan_range(a, sm);
-        if (range.cta >= range.ctas || range.g0 >= range.g1 || threadIdx.x != 5)
+        StreamTask task = {};
+        const Range range = plan_cta(a, sm, task);
+        if (threadIdx.x == 5)
+            pieces.part = range.task;
+        if (range.g0 >= range.g1 || threadIdx.x != 5)
             return;
-        Piece p = first_piece(a, sm, range, StreamTask{});
+        Piece p = first_piece(a, sm, range, task);
         for (;;) {
-            piece_bounds(a, sm, range, StreamTask{}, p);
-            pieces.push_back(p);
+            piece_bounds(a, sm, range, task, p);
+            pieces.of.push_back(p);
+            if (range.task)
+                g_assert_cmpint(range.off, ==, b.offset[(size_t)p.row]);
             if (p.end >= range.g1)
                 break;
             piece_next(a, sm, p);
         }
     });
+    for (size_t r = 0; r < b.lens.size() && b.warps > 0; ++r)
+        g_assert_cmpint(len[r], ==, b.lens[r]); /* write_empty_rows() relies on them */
     return pieces;
 }
 
-void check_batch(const Batch &b)
+/* A piece is the host's task; `slots`: those met so far. */
+void check_piece(const Batch &b, const Pieces &pieces, const Piece &p, const AttnPlan &plan,
+                 const AttnTask &t, int &merge, std::set<int> &slots)
+{
+    g_assert_cmpint(p.row, ==, t.row);
+    g_assert_cmpint(p.head, ==, t.kv_head);
+    g_assert_cmpint((p.first - p.begin) * TILE, ==, t.begin);
+    g_assert_cmpint(min((p.end - p.begin) * TILE, p.len), ==, t.end);
+    g_assert_cmpint(p.cut.pair, ==, t.row * b.kv_heads + t.kv_head);
+    g_assert_true((p.slot < 0) == (t.slot < 0));
+    if (t.slot < 0) {
+        g_assert_cmpint(p.cut.n_slots, ==, 0);
+        return;
+    }
+    while (plan.merges[merge].first_slot + plan.merges[merge].n_slots <= t.slot)
+        ++merge;
+    g_assert_cmpint(p.cut.n_slots, ==, plan.merges[merge].n_slots);
+    g_assert_cmpint(p.cut.index, ==, t.slot - plan.merges[merge].first_slot);
+    g_assert_cmpint(p.cut.step, ==, pieces.part ? 1 : 2);
+    const int slot =
+        p.cut.first_slot + p.cut.step * p.cut.index + (p.cut.step == 2 && p.cut.index == 0);
+    g_assert_cmpint(p.slot, ==, slot);
+    g_assert_cmpint(slot, <, 2 * b.config.workers);
+    g_assert_true(slots.insert(slot).second);
+}
+
+/* true: the batch is cut into parts. */
+bool check_batch(const Batch &b)
 {
     const AttnShape shape = {b.kv_heads, b.kv_heads, 64, 16, ATTN_F16, ATTN_HND};
+    const int workers = b.config.workers;
     AttnPlan plan;
     attn_plan_init(&plan);
     g_assert_cmpint(attn_plan_build(&plan, &b.config, &shape, (int)b.lens.size(), b.lens.data()),
                     ==, ATTN_OK);
+    const bool part =
+        attn_plan_persistent_part(&b.config, &shape, (int)b.lens.size(), b.lens.data()) > 0;
     std::set<int> slots;
     int at = 0, merge = 0;
-    for (int cta = 0; cta < b.config.workers; ++cta)
-        for (const Piece &p : pieces_of(b, (unsigned)(b.config.workers - 1 - cta))) {
-            while (at < plan.n_tasks && plan.tasks[at].begin == plan.tasks[at].end)
-                ++at; /* rows without entries */
+    auto skip_empty = [&] { /* rows without entries */
+                            while (at < plan.n_tasks && plan.tasks[at].begin == plan.tasks[at].end)
+                                ++at;
+    };
+    for (int i = 0; i < workers; ++i) {
+        const Pieces pieces = pieces_of(b, (unsigned)(part ? i : workers - 1 - i));
+        g_assert_true(pieces.part == part);
+        g_assert_true(!part || pieces.of.size() <= 1);
+        for (const Piece &p : pieces.of) {
+            skip_empty();
             g_assert_cmpint(at, <, plan.n_tasks);
-            const AttnTask &t = plan.tasks[at++];
-            g_assert_cmpint(p.row, ==, t.row);
-            g_assert_cmpint(p.head, ==, t.kv_head);
-            g_assert_cmpint((p.first - p.begin) * TILE, ==, t.begin);
-            g_assert_cmpint(min((p.end - p.begin) * TILE, p.len), ==, t.end);
-            g_assert_cmpint(p.cut.pair, ==, t.row * b.kv_heads + t.kv_head);
-            g_assert_true((p.slot < 0) == (t.slot < 0));
-            if (t.slot < 0) {
-                g_assert_cmpint(p.cut.n_slots, ==, 0);
-                continue;
-            }
-            while (plan.merges[merge].first_slot + plan.merges[merge].n_slots <= t.slot)
-                ++merge;
-            g_assert_cmpint(p.cut.n_slots, ==, plan.merges[merge].n_slots);
-            g_assert_cmpint(p.cut.index, ==, t.slot - plan.merges[merge].first_slot);
-            const int slot = p.cut.first_slot + 2 * p.cut.index + (p.cut.index == 0);
-            g_assert_cmpint(p.slot, ==, slot);
-            g_assert_cmpint(slot, <, 2 * b.config.workers);
-            g_assert_true(slots.insert(slot).second);
+            check_piece(b, pieces, p, plan, plan.tasks[at++], merge, slots);
         }
-    while (at < plan.n_tasks && plan.tasks[at].begin == plan.tasks[at].end)
-        ++at;
+    }
+    skip_empty();
     g_assert_cmpint(at, ==, plan.n_tasks);
     attn_plan_free(&plan);
+    return part;
 }
 
 void test_device_plan()
@@ -166,6 +199,28 @@ void test_tasks()
     attn_plan_free(&plan);
 }
 
+/* Equal rows, and nearly equal ones, of which a wave of parts can be made; some are empty. */
+void test_parts()
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(8);
+    int parts = 0;
+    for (int i = 0; i < 120; ++i) {
+        Batch b = {g_rand_int_range(random, 1, 9), g_rand_int_range(random, 1, 5), {}, {}, {}};
+        attn_plan_config_init(&b.config, ATTN_PERSISTENT, g_rand_int_range(random, 8, 140));
+        b.config.min_tokens = 16 << g_rand_int_range(random, 0, 5);
+        const int rows = g_rand_int_range(random, 1, 1 + min(34, b.config.workers / b.kv_heads));
+        const int len = g_rand_int_range(random, 1, 20000);
+        for (int r = 0; r < rows; ++r) {
+            const bool empty = i % 7 == 0 && g_rand_int_range(random, 0, 3) == 0;
+            b.lens.push_back(empty ? 0 : len + g_rand_int_range(random, 0, 1 + len / 50));
+            b.offset.push_back(100 + 3 * r);
+        }
+        parts += check_batch(b);
+    }
+    g_assert_cmpint(parts, >, 30);
+    g_assert_cmpint(parts, <, 110);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -173,5 +228,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels/device-plan/as-the-hosts", test_device_plan);
     g_test_add_func("/kernels/device-plan/tasks", test_tasks);
+    g_test_add_func("/kernels/device-plan/parts", test_parts);
     return g_test_run();
 }

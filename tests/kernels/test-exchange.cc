@@ -85,18 +85,26 @@ void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
         Piece p = work.pieces[i];
         cut_readers<D>(a, p.cut);
         __half *out = output_of<__half, D>(a, p.pair);
-        float *slot = p.slot < 0 ? NULL : slot_of<D>(a, p.slot);
+        const Others others = others_of<D>(a, p.cut);
+        float *slot = p.slot < 0 || owns(p.cut) ? NULL : slot_of<D>(a, p.slot);
         for (int first = 0; first < all; first += 4) {
             const int pairs = min(4, all - first);
             __syncthreads();
             if (threadIdx.x == 0)
                 fill_states(l, p.pair, cta, first, pairs, smem.data(), stride);
+            Asked asked;
+            if ((int)threadIdx.x < pairs * (D / 2))
+                others_ask<D>(asked, others, l.group, first * (D / 2) + (int)threadIdx.x);
             __syncthreads();
-            merge_states<__half, D>(smem.data(), {stride, 16, 2 * D + 8}, pairs, l.warps,
-                                    {out, slot, p.cut.readers, l.group, first});
+            const MergeTo to = {out, slot, p.cut.readers, l.group, first};
+            if (others.n > 0)
+                merge_with<__half, D>(smem.data(), {stride, 16, 2 * D + 8}, pairs, l.warps, to,
+                                      others, asked);
+            else
+                merge_states<__half, D>(smem.data(), {stride, 16, 2 * D + 8}, pairs, l.warps, to);
         }
         late = p.cut;
-        if (i + 1 < work.pieces.size() && p.cut.n_slots > 0)
+        if (i + 1 < work.pieces.size() && p.cut.n_slots > 0 && !p.cut.owned)
             early = p.cut;
     }
     if (!work.pieces.empty())
@@ -180,10 +188,10 @@ void cut_ranges(Launch &l, int ctas, GRand *random)
     for (int p = 0; p < l.pairs; ++p) {
         const int from = owner(begin[(size_t)p]), to = owner(begin[(size_t)p + 1] - 1);
         for (int c = from; c <= to; ++c) {
-            Piece piece = {p, {p, 0, 0, 0, {}}, -1};
+            Piece piece = {p, {p, 0, 0, 0, 2, false, {}}, -1};
             if (from < to)
                 piece.slot = 2 * c + (c == from),
-                piece.cut = {p, 2 * from, to - from + 1, c - from, {}};
+                piece.cut = {p, 2 * from, to - from + 1, c - from, 2, false, {}};
             l.ctas[(size_t)c].pieces.push_back(piece);
         }
     }
@@ -194,9 +202,9 @@ void cut_tasks(Launch &l, int least, int most, GRand *random)
     for (int p = 0; p < l.pairs; ++p) {
         const int n = g_rand_int_range(random, least, most + 1);
         for (int i = 0; i < n; ++i) {
-            Piece piece = {p, {p, 0, 0, 0, {}}, -1};
+            Piece piece = {p, {p, 0, 0, 0, 1, false, {}}, -1};
             if (n > 1)
-                piece.slot = l.slots + i, piece.cut = {p, l.slots, n, i, {}};
+                piece.slot = l.slots + i, piece.cut = {p, l.slots, n, i, 1, false, {}};
             l.ctas.push_back({{piece}});
         }
         l.slots += n > 1 ? n : 0;
@@ -228,10 +236,10 @@ void wait_for_ever(gconstpointer barrier)
         });
         return;
     }
-    Launch l = {4, 64, 2, 1, true, false, {}, 3, 1};
+    Launch l = {4, 64, 2, 1, true, false, {}, 5, 1};
     for (int i = 0; i < 2; ++i)
-        l.ctas.push_back({{{0, {0, 0, 3, i, {}}, i}}});
-    Device device = {std::vector<float>((size_t)(3 * slot_floats(4, 64)), __uint_as_float(EMPTY)),
+        l.ctas.push_back({{{0, {0, 0, 5, i, 1, false, {}}, i}}});
+    Device device = {std::vector<float>((size_t)(5 * slot_floats(4, 64)), __uint_as_float(EMPTY)),
                      {}};
     run(l, device, 1);
 }

@@ -265,29 +265,53 @@ static void test_balanced(void)
     attn_plan_free(&plan);
 }
 
-/* Persistent by hand: two rows of 3 and 1 tiles of 16, one KV head, c0 1, two CTAs: 6 units, the
- * border at 3 = after two tiles of row 0. */
-static void test_persistent(void)
+/* One KV head, CTAs of at least a tile. */
+static void check_by_hand(int32_t workers, int32_t rows, const int32_t *lens, const AttnTask *want,
+                          int32_t n)
 {
-    const int32_t lens[] = {40, 10};
     AttnShape one = llama;
-    one.kv_heads = 1;
-    one.q_heads = 1;
+    one.kv_heads = one.q_heads = 1;
     AttnPlan plan;
     attn_plan_init(&plan);
     AttnPlanConfig config;
-    attn_plan_config_init(&config, ATTN_PERSISTENT, 2);
+    attn_plan_config_init(&config, ATTN_PERSISTENT, workers);
     config.c0_tiles = 1;
     config.min_tokens = 16;
-    int64_t units;
-    g_assert_cmpint(attn_plan_persistent_ctas(&config, &one, 2, lens, &units), ==, 2);
-    g_assert_cmpint(units, ==, 6);
-    check_one(&plan, &config, &one, 2, lens);
-    static const AttnTask want[] = {{0, 0, 0, 32, 0}, {0, 0, 32, 40, 1}, {1, 0, 0, 10, -1}};
-    g_assert_cmpint(plan.n_tasks, ==, 3);
-    for (guint i = 0; i < 3; i++)
+    check_one(&plan, &config, &one, rows, lens);
+    g_assert_cmpint(plan.n_tasks, ==, n);
+    for (int32_t i = 0; i < n; i++)
         g_assert_cmpmem(&plan.tasks[i], sizeof want[i], &want[i], sizeof want[i]);
     attn_plan_free(&plan);
+}
+
+/* Persistent by hand. Ranges, for three rows are more than two CTAs can have one each: 5, 1 and 1
+ * tiles of 16, c0 1, 10 units, the border at 5 = after four tiles of row 0. Parts: 8 and 4 tiles
+ * for 4 CTAs, a mean of 3, so parts of 4. */
+static void test_persistent(void)
+{
+    static const int32_t ranges[] = {70, 10, 10}, parts[] = {128, 60};
+    static const AttnTask in_ranges[] = {
+        {0, 0, 0, 64, 0}, {0, 0, 64, 70, 1}, {1, 0, 0, 10, -1}, {2, 0, 0, 10, -1}};
+    static const AttnTask in_parts[] = {{0, 0, 0, 64, 0}, {0, 0, 64, 128, 1}, {1, 0, 0, 60, -1}};
+    check_by_hand(2, 3, ranges, in_ranges, 4);
+    check_by_hand(4, 2, parts, in_parts, 3);
+}
+
+/* When a batch is cut into parts: as many as fit, the mean share of 248 tiles or up to 5 % more. */
+static void test_parts(void)
+{
+    AttnPlanConfig config;
+    attn_plan_config_init(&config, ATTN_PERSISTENT, 132);
+    const int32_t rows8[] = {8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192};
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 8, rows8), ==, 256);
+    const int32_t uneven[] = {8192, 8192, 8192, 8192, 8192, 8192, 8192, 10000};
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 8, uneven), ==, 0);
+    const int32_t none[] = {0, 0};
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 2, none), ==, 0);
+    const int32_t shortest[] = {64};
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 1, shortest), ==, 0);
+    config.workers = 7; /* fewer than KV heads */
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 1, rows8), ==, 0);
 }
 
 int main(int argc, char **argv)
@@ -300,5 +324,6 @@ int main(int argc, char **argv)
     g_test_add_func("/plan/fixed-bounds", test_fixed_bounds);
     g_test_add_func("/plan/balanced", test_balanced);
     g_test_add_func("/plan/persistent", test_persistent);
+    g_test_add_func("/plan/parts", test_parts);
     return g_test_run();
 }

@@ -80,6 +80,21 @@ inline unsigned __ballot_sync(unsigned, bool x)
 {
     return emulated::ballot(x);
 }
+inline int __reduce_add_sync(unsigned, int x)
+{
+    int sum = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        sum += (int)emulated::exchange((uint32_t)x, lane);
+    return sum;
+}
+inline void __syncwarp()
+{
+    emulated::exchange(0, 0);
+}
+inline unsigned __umulhi(unsigned x, unsigned y)
+{
+    return (unsigned)((uint64_t)x * y >> 32);
+}
 inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);

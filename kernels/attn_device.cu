@@ -148,6 +148,12 @@ AttnStatus attn_device_empty(void *stream, AttnCudaError *error)
     return launched(error, "empty kernel");
 }
 
+template <bool STREAMING> __device__ __forceinline__ uint4 load_once(const uint4 *p)
+{
+    return STREAMING ? __ldcs(p) : __ldcg(p);
+}
+
+template <bool STREAMING>
 static __global__ void __launch_bounds__(512) read_all(const uint4 *from, int64_t n, uint4 *sink)
 {
     uint4 x = make_uint4(0, 0, 0, 0);
@@ -157,13 +163,13 @@ static __global__ void __launch_bounds__(512) read_all(const uint4 *from, int64_
         uint4 y[8];
 #pragma unroll
         for (int u = 0; u < 8; ++u)
-            y[u] = __ldcs(from + i + u * step);
+            y[u] = load_once<STREAMING>(from + i + u * step);
 #pragma unroll
         for (int u = 0; u < 8; ++u)
             x.x ^= y[u].x, x.y ^= y[u].y, x.z ^= y[u].z, x.w ^= y[u].w;
     }
     for (; i < n; i += step) {
-        const uint4 y = __ldcs(from + i);
+        const uint4 y = load_once<STREAMING>(from + i);
         x.x ^= y.x, x.y ^= y.y, x.z ^= y.z, x.w ^= y.w;
     }
     if ((x.x ^ x.y ^ x.z ^ x.w) == 0x12345678u && x.x == 0x9abcdef0u)
@@ -173,7 +179,15 @@ static __global__ void __launch_bounds__(512) read_all(const uint4 *from, int64_
 AttnStatus attn_device_read(const void *from, int64_t bytes, void *sink, int32_t sms, void *stream,
                             AttnCudaError *error)
 {
-    read_all<<<sms * 2, 512, 0, (cudaStream_t)stream>>>((const uint4 *)from, bytes / 16,
-                                                        (uint4 *)sink);
+    read_all<true>
+        <<<sms * 2, 512, 0, (cudaStream_t)stream>>>((const uint4 *)from, bytes / 16, (uint4 *)sink);
+    return launched(error, "read");
+}
+
+AttnStatus attn_device_displace(const void *from, int64_t bytes, void *sink, int32_t sms,
+                                void *stream, AttnCudaError *error)
+{
+    read_all<false>
+        <<<sms * 2, 512, 0, (cudaStream_t)stream>>>((const uint4 *)from, bytes / 16, (uint4 *)sink);
     return launched(error, "read");
 }

@@ -30,9 +30,14 @@ AttnStatus attn_device_scatter(int32_t *table, const int32_t *where, const int32
 AttnStatus attn_device_spin(int64_t ns, void *stream, AttnCudaError *error);
 /* A kernel that does nothing, of one CTA. */
 AttnStatus attn_device_empty(void *stream, AttnCudaError *error);
-/* Reads `bytes` (a multiple of 16) once; `sink` is never written in practice. */
+/* Reads `bytes` (a multiple of 16) once; `sink` is never written in practice. Its loads mark what
+ * they bring as first to leave L2, so other lines stay there. */
 AttnStatus attn_device_read(const void *from, int64_t bytes, void *sink, int32_t sms, void *stream,
                             AttnCudaError *error);
+/* The same by ordinary loads, which displace lines of any kind: to empty a cache, read twice its
+ * size. */
+AttnStatus attn_device_displace(const void *from, int64_t bytes, void *sink, int32_t sms,
+                                void *stream, AttnCudaError *error);
 
 #ifdef __cplusplus
 }

@@ -501,8 +501,8 @@ static gboolean make_cold(CudaBackend *self, guint what, GError **error)
                                 (gint64)self->batch.rows * shape->q_heads * shape->head_dim,
                                 self->stream, &attn_error));
     if ((what & RUN_COLD) == 0)
-        TRY_ATTN(attn_device_read(self->flush, self->flush_bytes, self->out,
-                                  self->device.multiProcessorCount, self->stream, &attn_error));
+        TRY_ATTN(attn_device_displace(self->flush, self->flush_bytes, self->out,
+                                      self->device.multiProcessorCount, self->stream, &attn_error));
     return TRUE;
 }
 

@@ -99,8 +99,8 @@ static gboolean timed(Rig *rig, Work work, gint64 n, gpointer data, double *ret_
         float ms = 0;
         e = of(attn_device_spin(work == work_launch ? 20000 + 6000 * n : 60000, rig->stream, NULL));
         if (work == work_read && e == cudaSuccess) /* nothing of it is in a cache */
-            e = of(
-                attn_device_read(rig->to, rig->bytes / 8, rig->from, rig->sms, rig->stream, NULL));
+            e = of(attn_device_displace(rig->to, rig->bytes / 8, rig->from, rig->sms, rig->stream,
+                                        NULL));
         if (e == cudaSuccess)
             e = cudaEventRecord(rig->begin, rig->stream);
         const double from = clock_us();

@@ -3,8 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-const float near_reach[NEAR_AXES] = {3, 1, 1, 3, 2};
-
 struct Near {
     GArray *points; /* NearPoint, sorted once settled */
     NearPack pack;
@@ -70,14 +68,12 @@ KV_HOT static float octave(gint64 x)
     return (float)((double)bits * 0x1p-52 - 1023);
 }
 
-KV_HOT NearPlace near_place(const NearPoint *point)
+KV_HOT NearPlace near_place(const NearPoint *p)
 {
-    const gint64 x[NEAR_AXES] = {point->kv_bytes, point->tasks, point->longest_percent,
-                                 point->group, point->head_dim};
-    NearPlace ret;
-    for (int a = 0; a < NEAR_AXES; a++)
-        ret.at[a] = octave(x[a]) / near_reach[a];
-    return ret;
+    return (NearPlace){{octave(p->kv_bytes) / NEAR_REACH_BYTES, octave(p->tasks) / NEAR_REACH_TASKS,
+                        octave(p->longest_percent) / NEAR_REACH_LONGEST,
+                        octave(p->group) / NEAR_REACH_GROUP,
+                        octave(p->head_dim) / NEAR_REACH_HEAD}};
 }
 
 double near_place_distance2(const NearPlace *a, const NearPlace *b)

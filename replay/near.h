@@ -52,7 +52,13 @@ NearPoint near_at(const AttnShape *shape, const AttnCounts *counts);
 double near_distance2(const NearPoint *a, const NearPoint *b);
 /* The same of many: each point's place once, along each axis in reaches. */
 enum { NEAR_BYTES, NEAR_TASKS, NEAR_LONGEST, NEAR_GROUP, NEAR_HEAD, NEAR_AXES };
-extern const float near_reach[NEAR_AXES]; /* octaves that make a distance of 1 */
+enum { /* octaves that make a distance of 1 */
+       NEAR_REACH_BYTES = 3,
+       NEAR_REACH_TASKS = 1,
+       NEAR_REACH_LONGEST = 1,
+       NEAR_REACH_GROUP = 3,
+       NEAR_REACH_HEAD = 2
+};
 typedef struct NearPlace {
     float at[NEAR_AXES];
 } NearPlace;

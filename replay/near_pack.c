@@ -180,9 +180,11 @@ static inline gint32 rounded(gint32 at)
 
 KV_HOT NearQuestion near_question(const NearPoint *at)
 {
-    return (NearQuestion){{rounded(octave(at->kv_bytes) / 3), rounded(octave(at->tasks)),
-                           rounded(octave(at->longest_percent)), rounded(octave(at->group) / 3),
-                           rounded(octave(at->head_dim) / 2)}};
+    return (NearQuestion){{rounded(octave(at->kv_bytes) / NEAR_REACH_BYTES),
+                           rounded(octave(at->tasks) / NEAR_REACH_TASKS),
+                           rounded(octave(at->longest_percent) / NEAR_REACH_LONGEST),
+                           rounded(octave(at->group) / NEAR_REACH_GROUP),
+                           rounded(octave(at->head_dim) / NEAR_REACH_HEAD)}};
 }
 
 static inline NearEight positive(NearEight x)

@@ -63,9 +63,13 @@ __device__ __forceinline__ void finish_piece(const StreamArgs &a, const Smem &sm
         float *buf = sm.merge + buffer * warps * stride;
         const MergeTo to = {out, slot, piece.cut.readers, a.group, 4 * n};
         Asked asked;
-        if (others.n > 0 && (int)threadIdx.x < pairs * (D / 2))
-            others_ask<D>(asked, others, a.group, 4 * n * (D / 2) + threadIdx.x);
+        const bool asks = others.n > 0 && (int)threadIdx.x < pairs * (D / 2);
+        const int item = 4 * n * (D / 2) + threadIdx.x;
+        if (Accumulator<D, NT>::Q_KEPT && asks) /* else registers are short before the store */
+            others_ask<D>(asked, others, a.group, item);
         accumulator_store<D, NT>(acc, n, pairs, buf + warp * stride);
+        if (!Accumulator<D, NT>::Q_KEPT && asks)
+            others_ask<D>(asked, others, a.group, item);
         __syncthreads();
         if (others.n > 0)
             merge_with<T, D>(buf, {stride, 16, 2 * D + 8}, pairs, warps, to, others, asked);

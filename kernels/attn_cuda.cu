@@ -87,92 +87,107 @@ static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
 }
 
 /* Candidates from best to least: bytes on their way matter most (a Hopper SM wants 64 KB or more,
- * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. */
+ * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. By
+ * mode: `persistent` and task lists, both in wide CTAs, and these of entries of 128 bytes, whose
+ * tiles are half as large: more warps. */
+enum { CANDIDATES = 12 };
+static const AttnCudaTuning candidates[5][CANDIDATES] = {
+    {{4, 4, 2, 1},
+     {4, 3, 2, 1},
+     {4, 2, 2, 2},
+     {4, 2, 2, 1},
+     {8, 2, 1, 2},
+     {8, 2, 1, 1},
+     {4, 2, 1, 2},
+     {4, 2, 1, 1},
+     {2, 2, 1, 2},
+     {2, 2, 1, 1},
+     {1, 2, 1, 1},
+     {1, 2, 1, 1}},
+    {{4, 4, 2, 1},
+     {4, 3, 2, 1},
+     {4, 2, 2, 1},
+     {4, 4, 1, 1},
+     {4, 3, 1, 1},
+     {4, 2, 1, 1},
+     {2, 3, 1, 1},
+     {2, 2, 1, 1},
+     {1, 4, 1, 1},
+     {1, 3, 1, 1},
+     {1, 2, 1, 1},
+     {1, 2, 1, 1}},
+    {{8, 4, 1, 2},
+     {8, 3, 1, 2},
+     {8, 2, 1, 2},
+     {8, 2, 1, 1},
+     {4, 4, 1, 2},
+     {4, 3, 1, 2},
+     {4, 2, 1, 2},
+     {4, 2, 1, 1},
+     {2, 2, 1, 2},
+     {2, 2, 1, 1},
+     {1, 2, 1, 1},
+     {1, 2, 1, 1}},
+    {{12, 2, 1, 2},
+     {8, 4, 1, 2},
+     {8, 3, 1, 2},
+     {8, 2, 1, 2},
+     {8, 2, 1, 1},
+     {4, 4, 1, 2},
+     {4, 3, 1, 2},
+     {4, 2, 1, 2},
+     {4, 2, 1, 1},
+     {2, 2, 1, 2},
+     {2, 2, 1, 1},
+     {1, 2, 1, 1}},
+    {{12, 3, 1, 2},
+     {12, 2, 1, 2},
+     {8, 4, 1, 2},
+     {8, 3, 1, 2},
+     {8, 2, 1, 2},
+     {8, 2, 1, 1},
+     {4, 4, 1, 2},
+     {4, 3, 1, 2},
+     {4, 2, 1, 2},
+     {2, 2, 1, 2},
+     {2, 2, 1, 1},
+     {1, 2, 1, 1}},
+};
+
+static const AttnCudaTuning *candidates_of(const AttnCuda *self, int mode)
+{
+    const bool wide = mode == PERSISTENT_WIDE || mode == TASKS_WIDE;
+    return candidates[!wide                               ? mode
+                      : self->config.shape.head_dim == 64 ? mode + 1
+                                                          : PERSISTENT_WIDE];
+}
+
+/* With what was asked for in place of the candidate's. */
+static AttnCudaTuning as_asked(const AttnCuda *self, int mode, AttnCudaTuning t,
+                               const AttnCudaTuning *asked)
+{
+    if (asked->warps)
+        t.warps = asked->warps;
+    if (asked->stages)
+        t.stages = asked->stages;
+    if (asked->ctas_per_sm)
+        t.ctas_per_sm = asked->ctas_per_sm;
+    if (asked->buffers)
+        t.buffers = asked->buffers;
+    if (self->config.sms)
+        t.ctas_per_sm = 1;
+    t.rounds = asked->rounds ? asked->rounds : mode == TASKS ? -1 : 4;
+    return t;
+}
+
 static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
 {
-    static const AttnCudaTuning lists[5][12] = {
-        {{4, 4, 2, 1},
-         {4, 3, 2, 1},
-         {4, 2, 2, 2},
-         {4, 2, 2, 1},
-         {8, 2, 1, 2},
-         {8, 2, 1, 1},
-         {4, 2, 1, 2},
-         {4, 2, 1, 1},
-         {2, 2, 1, 2},
-         {2, 2, 1, 1},
-         {1, 2, 1, 1},
-         {1, 2, 1, 1}},
-        {{4, 4, 2, 1},
-         {4, 3, 2, 1},
-         {4, 2, 2, 1},
-         {4, 4, 1, 1},
-         {4, 3, 1, 1},
-         {4, 2, 1, 1},
-         {2, 3, 1, 1},
-         {2, 2, 1, 1},
-         {1, 4, 1, 1},
-         {1, 3, 1, 1},
-         {1, 2, 1, 1},
-         {1, 2, 1, 1}},
-        {{8, 4, 1, 2},
-         {8, 3, 1, 2},
-         {8, 2, 1, 2},
-         {8, 2, 1, 1},
-         {4, 4, 1, 2},
-         {4, 3, 1, 2},
-         {4, 2, 1, 2},
-         {4, 2, 1, 1},
-         {2, 2, 1, 2},
-         {2, 2, 1, 1},
-         {1, 2, 1, 1},
-         {1, 2, 1, 1}},
-        /* Of 128-byte entries: twice as many tiles, so more warps. Persistent, tasks. */
-        {{12, 2, 1, 2},
-         {8, 4, 1, 2},
-         {8, 3, 1, 2},
-         {8, 2, 1, 2},
-         {8, 2, 1, 1},
-         {4, 4, 1, 2},
-         {4, 3, 1, 2},
-         {4, 2, 1, 2},
-         {4, 2, 1, 1},
-         {2, 2, 1, 2},
-         {2, 2, 1, 1},
-         {1, 2, 1, 1}},
-        {{12, 3, 1, 2},
-         {12, 2, 1, 2},
-         {8, 4, 1, 2},
-         {8, 3, 1, 2},
-         {8, 2, 1, 2},
-         {8, 2, 1, 1},
-         {4, 4, 1, 2},
-         {4, 3, 1, 2},
-         {4, 2, 1, 2},
-         {2, 2, 1, 2},
-         {2, 2, 1, 1},
-         {1, 2, 1, 1}},
-    };
-    const bool d64 = self->config.shape.head_dim == 64;
-    const bool wide = mode == PERSISTENT_WIDE || mode == TASKS_WIDE;
-    const AttnCudaTuning *list = lists[!wide ? mode : d64 ? mode + 1 : PERSISTENT_WIDE];
+    const bool d64 = self->config.shape.head_dim == 64, given = asked->warps && asked->stages;
     const int tile = 64 * self->config.shape.head_dim;
     const int most = 131072; /* more bytes in flight buy nothing */
     AttnCudaTuning best = {1, 2, 1, 1, -1};
-    for (int i = 0; i < 12; ++i) {
-        AttnCudaTuning t = list[i];
-        if (asked->warps)
-            t.warps = asked->warps;
-        if (asked->stages)
-            t.stages = asked->stages;
-        if (asked->ctas_per_sm)
-            t.ctas_per_sm = asked->ctas_per_sm;
-        t.rounds = asked->rounds ? asked->rounds : mode == TASKS ? -1 : 4;
-        if (asked->buffers)
-            t.buffers = asked->buffers;
-        if (self->config.sms)
-            t.ctas_per_sm = 1;
-        const bool given = asked->warps && asked->stages;
+    for (int i = 0; i < CANDIDATES; ++i) {
+        const AttnCudaTuning t = as_asked(self, mode, candidates_of(self, mode)[i], asked);
         const int ring = t.warps * t.stages * tile * t.ctas_per_sm;
         if (!fits(self, mode, &t) || (!given && ring > (d64 ? 2 * most : most * 3 / 2)) ||
             (!given && t.ctas_per_sm == 1 && ring > (d64 ? most * 9 / 8 : most)))

@@ -84,6 +84,7 @@ void run_cta(const Launch &l, const StreamArgs &a, const Work &work, int cta,
     for (size_t i = 0; i < work.pieces.size(); ++i) {
         Piece p = work.pieces[i];
         cut_readers<D>(a, p.cut);
+        g_assert_false(l.alone && p.cut.owned); /* nobody waits where not all run at once */
         __half *out = output_of<__half, D>(a, p.pair);
         const Others others = others_of<D>(a, p.cut);
         float *slot = p.slot < 0 || owns(p.cut) ? NULL : slot_of<D>(a, p.slot);

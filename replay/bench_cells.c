@@ -248,7 +248,8 @@ static const char *const calibration[] = {
     "len=3k,12k,40k;rows=2,4,8;heads=32:32", /* rows that fill or halve a card, by heads */
     "len=3k,12k,40k;rows=16,32;dim=64",
     "len=3k,12k,40k;rows=32,64;heads=32:4",
-    "len=1500,3k,6k,12k,24k,40k;rows=2,4,8,16", /* rows whose parts are one a worker */
+    "len=1500,3k,6k,12k,24k,40k;rows=2,4,8,16",     /* rows whose parts are one a worker */
+    "len=333,1111,2777,8199,21111;rows=1,2,4,8,16", /* lengths as logs have them: no round number */
     "len=3k,12k,40k;rows=2,4,8;dim=64",
     "len=3k,12k,40k;rows=2,4,8,16;heads=32:4",
     "len=96,300,700,1300,2500,5k;rows=1,3,5,7,10,14,20,28,48,96,192",

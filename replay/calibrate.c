@@ -16,10 +16,13 @@ static const char *const gpu_quick[] = {
     TINY, "len=256,1k,4k,16k,ragged:1k,ragged:8k,spike:4k,spike:32k;rows=1,4,16,64",
     "len=256,ragged:512;rows=256", NULL};
 static const char *const gpu_full[] = {
-    TINY, "len=64,256,512,1k,2k,4k,8k,16k,32k;rows=1,2,4,8,16,32,64",
+    TINY,
+    "len=64,256,512,1k,2k,4k,8k,16k,32k;rows=1,2,4,8,16,32,64",
     "len=ragged:256,ragged:1k,ragged:4k,ragged:16k,ragged:32k,spike:1k,spike:4k,spike:16k,"
     "spike:64k;rows=2,4,8,16,32,64",
-    "len=64,256,1k,4k,ragged:512,ragged:2k,ragged:8k,spike:8k;rows=128,256", NULL};
+    "len=333,1111,2777,8199,21111;rows=1,2,4,8,16", /* lengths as logs have them: no round number */
+    "len=64,256,1k,4k,ragged:512,ragged:2k,ragged:8k,spike:8k;rows=128,256",
+    NULL};
 static const char *const cpu_quick[] = {TINY, "len=128,1k,ragged:1k,spike:2k;rows=1,4,16", NULL};
 static const char *const cpu_full[] = {
     TINY, "len=64,256,1k,4k,ragged:256,ragged:1k,ragged:4k,spike:1k,spike:8k;rows=1,2,4,8,16,32",

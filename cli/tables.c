@@ -65,6 +65,11 @@ static void print_one(FILE *out, JsonObject *replay)
         fprintf(out, " %8.2f\n", share != NULL ? 100.0 * json_node_get_double(share) : 0.0);
     }
     print_shares(out, all);
+    const char *note =
+        policy != NULL ? json_object_get_string_member_with_default(policy, "note", NULL) : NULL;
+    if (note != NULL)
+        fprintf(out, "policy %s: %s\n",
+                json_object_get_string_member_with_default(policy, "name", "?"), note);
 }
 
 void print_replay_table(FILE *out, JsonBuilder *finished)

@@ -189,6 +189,7 @@ void report_summary(GString *page, const RunData *run)
         "the executed ones",
         "route", route_columns);
     write_line(page, run_data_node(run, "replay.policy.name"), "Policy", NULL);
+    write_line(page, run_data_node(run, "replay.policy.note"), "Of the policy", NULL);
     write_line(page, run_data_node(run, "replay.policy.shares"), "Share of steps by chosen route",
                "share");
     write_line(page, run_data_node(run, "replay.policy.regret"),

@@ -52,6 +52,20 @@ def test_the_resolved_scenario_gives_the_same_bytes():
     assert strip('a/replay.csv') == strip('b/replay.csv')
 
 
+def test_what_a_reader_must_know_of_the_policy():
+    out = ok('run', *ARGS, '--backend', 'counters', '--no-plots', '--out', 'o')
+    assert 'policy cost' in out and 'guess' in out, out
+    page = open('o/report.html').read()
+    assert 'guess' in page.split('All of summary.json')[0], 'told in the page itself'
+    known = dict.fromkeys(('fixed_us', 'launch_us', 'stream', 'merge', 'wave_us'), 1)
+    json.dump({'kvreplay_profile': 1, 'workers': 8,
+               'learned': {'worker_gbps': 1, 'routes': {'single': known}}}, open('p.json', 'w'))
+    out = ok('replay', 'o/steps.kvsteps', '--backend', 'counters', '--policy', 'learned', '--profile', 'p.json')
+    assert '5 of 6 routes are unknown' in out, out
+    out = ok('replay', 'o/steps.kvsteps', '--backend', 'counters', '--policy', 'always:route=single')
+    assert 'guess' not in out and 'policy' not in out, out
+
+
 def test_json_is_one_object():
     r = json.loads(ok('run', *ARGS, '--backend', 'counters', '--json', '--no-plots', '--no-report',
                       '--out', 'o'))

@@ -75,6 +75,7 @@ gboolean device_profile_has_term(const DeviceProfile *self, const char *route)
 
 typedef struct Reader {
     const char *path;
+    const char *route; /* that the keys are of; NULL = none */
     GError **error;
     gboolean failed;
 } Reader;
@@ -82,8 +83,9 @@ typedef struct Reader {
 static void fail(Reader *r, const char *key, const char *expected)
 {
     if (!r->failed)
-        g_set_error(r->error, KV_ERROR, KV_ERROR_INPUT, "%s: device profile: \"%s\": expected %s",
-                    r->path, key, expected);
+        g_set_error(r->error, KV_ERROR, KV_ERROR_INPUT,
+                    "%s: device profile: \"%s%s%s\": expected %s", r->path,
+                    r->route != NULL ? r->route : "", r->route != NULL ? "." : "", key, expected);
     r->failed = TRUE;
 }
 
@@ -130,7 +132,7 @@ static void read_cost(Reader *r, JsonObject *cost, DeviceProfile *self)
     }
 }
 
-static Near *read_near(Reader *r, JsonObject *route, const char *name)
+static Near *read_near(Reader *r, JsonObject *route)
 {
     JsonObject *near = object_member(r, route, "near", FALSE);
     const char *wrong = "";
@@ -138,7 +140,7 @@ static Near *read_near(Reader *r, JsonObject *route, const char *name)
         return NULL;
     Near *ret = near_from_json(near, &wrong);
     if (ret == NULL) {
-        g_autofree char *key = g_strdup_printf("%s.near.%s", name, wrong);
+        g_autofree char *key = g_strdup_printf("near.%s", wrong);
         g_autofree char *want = g_strdup_printf(
             "an array of whole numbers in its range, one a point, %d at most", NEAR_JSON_MOST);
         fail(r, key, want);
@@ -160,6 +162,7 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
         JsonObject *o = object_member(r, all, l->data, TRUE);
         if (o == NULL)
             return;
+        r->route = l->data;
         static const char want[] = "a coefficient, 0 or more";
         const LearnedRoute route = {
             g_strdup(l->data),
@@ -172,8 +175,9 @@ static void read_learned(Reader *r, JsonObject *learned, DeviceProfile *self)
             json_object_has_member(o, "host_us") ? number(r, o, "host_us", 0, want) : 0,
             json_object_has_member(o, "host_task_us") ? number(r, o, "host_task_us", 0, want) : 0,
             json_object_has_member(o, "excess") ? number(r, o, "excess", 0, want) : 0,
-            read_near(r, o, l->data),
+            read_near(r, o),
         };
+        r->route = NULL;
         g_array_append_val(self->learned, route);
     }
 }
@@ -190,7 +194,7 @@ static DeviceProfile *from_json(JsonNode *root, const char *path, GError **error
     }
     g_autoptr(DeviceProfile) self = device_profile_guess();
     self->guess = FALSE;
-    Reader r = {path, error, FALSE};
+    Reader r = {path, NULL, error, FALSE};
     if (number(&r, top, "kvreplay_profile", 1, "version 1") != 1)
         fail(&r, "kvreplay_profile", "version 1");
     g_free(self->device);

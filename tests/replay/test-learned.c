@@ -263,7 +263,8 @@ static void test_bad_points(void)
 #define REST                                                                                       \
     ",\"longest_percent\": [100], \"group\": [4], \"head_dim\": [128], \"off_per_mille\": [1]"
     static const char *const bad[][2] = {
-        {"[]", "\"near\": expected an object"},
+        {"[]", "\"single.near\": expected an object"},
+        {"{}, \"tail\": -1", "\"single.tail\": expected a coefficient"},
         {"{}", "single.near.kv_bytes\""},
         {"{\"kv_bytes\": [1], \"tasks\": [1, 2]" REST ", \"weight_percent\": [1]}",
          "single.near.tasks\""},

@@ -57,7 +57,8 @@ typedef struct AttnPlanConfig {
     int32_t min_tokens; /* balanced, persistent: no task is planned shorter than this */
     int32_t bucket_width; /* buckets: rows whose lengths round up to the same multiple share a
                              launch, cut as its longest row is; 0 or 1 = exact lengths */
-    int32_t c0_tiles;     /* persistent: cost of a (row, KV head) in tiles, besides its own */
+    int32_t c0_tiles;     /* persistent, ranges: cost of a (row, KV head) in tiles, besides its
+                             own; parts do without */
 } AttnPlanConfig;
 /* Defaults for a route: balanced, tile 32 and at least 128 tokens a task; persistent: tile 16, at
  * least 64 tokens, c0 12 (meant for 256-byte entries: callers scale it by 128 / head_dim). */

@@ -25,7 +25,8 @@ static const SpecOption bucket_options[] = {
 static const SpecOption persistent_options[] = {
     TILE("16"),
     {"c0", SPEC_INT, AT(c0), "0", 0, 4096, NULL,
-     "cost of a row and KV head, in tiles; 0 = 12 at 256-byte entries, 18 on a GPU's wide CTAs"},
+     "cost of a row and KV head, in tiles, where shares are ranges, not parts of rows; 0 = 12 at "
+     "256-byte entries, 18 on a GPU's wide CTAs"},
     {0},
 };
 static const SpecOption split_options[] = {

@@ -309,7 +309,9 @@ gboolean cmd_paper(const Invocation *inv, int argc, char **argv, GError **error)
         return outcome == PARSE_DONE;
     if (!parse_runtime(o.runtime, &runs, error))
         return FALSE;
-    if (o.counters == (o.out != NULL))
+    if (o.counters && o.out != NULL)
+        return usage(error, "--counters prints and writes no folder: not with --out");
+    if (!o.counters && o.out == NULL)
         return usage(error, "name what to do: --counters or --out DIR (see --help)");
     g_autoptr(FileUses) files = file_uses_new();
     file_uses_in(files, "--profile", o.profile);

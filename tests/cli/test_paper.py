@@ -141,7 +141,7 @@ def test_bad_input():
     fails(2, 'seed', '-1', args=('paper', '--counters', '--trace', 'zipf', '--seed', '-1'))
     fails(2, '--max-active', args=('paper', '--counters', '--trace', 'zipf', '--max-active', '0'))
     fails(2, '--counters or --out', args=('paper',))
-    fails(2, '--counters or --out', args=('paper', '--counters', '--out', 'p'))
+    fails(2, 'not with --out', args=('paper', '--counters', '--out', 'p'))
     fails(2, '--trace', args=('paper', '--out', 'p', '--trace', 'zipf'))
     fails(2, 'abacus', args=('paper', '--out', 'p', '--backend', 'abacus'))
     fails(2, '--runtime', 'engine', 'all', args=('paper', '--out', 'p', '--runtime', 'engine'))

@@ -193,7 +193,6 @@ static inline NearEight positive(NearEight x)
 }
 
 /* Eight blocks at once, all ones where a block's box is within the reach whose square is `left`. */
-/* Eight blocks at once, all ones where a block's box is within the reach whose square is `left`. */
 static inline NearEight within(const NearLine *line, const NearQuestion *q, float left)
 {
     Unsigned d2 = {0};

@@ -199,7 +199,12 @@ static DeviceProfile *from_json(JsonNode *root, const char *path, GError **error
         fail(&r, "kvreplay_profile", "version 1");
     g_free(self->device);
     self->device = g_strdup(json_member_text(top, "device", "unnamed device"));
-    self->workers = (gint)CLAMP(number(&r, top, "workers", 1, "a number of CTAs"), 1, 1e6);
+    static const char ctas[] = "a whole number of CTAs, 1 to 1000000";
+    const double workers = number(&r, top, "workers", 1, ctas);
+    if (workers > 1e6 || workers != floor(workers))
+        fail(&r, "workers", ctas);
+    else
+        self->workers = (gint)workers;
     JsonObject *cost = object_member(&r, top, "cost", FALSE);
     if (cost != NULL)
         read_cost(&r, cost, self);

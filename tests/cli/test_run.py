@@ -66,6 +66,14 @@ def test_what_a_reader_must_know_of_the_policy():
     assert 'guess' not in out and 'policy' not in out, out
 
 
+def test_a_profile_has_whole_workers():
+    ok('simulate', *ARGS, '--steps', 's.kvsteps')
+    for workers in (0, 1.5, 1000001):
+        json.dump({'kvreplay_profile': 1, 'workers': workers}, open('w.json', 'w'))
+        fails(2, 'w.json', '"workers"', '1 to 1000000',
+              args=('replay', 's.kvsteps', '--backend', 'counters', '--profile', 'w.json'))
+
+
 def test_json_is_one_object():
     r = json.loads(ok('run', *ARGS, '--backend', 'counters', '--json', '--no-plots', '--no-report',
                       '--out', 'o'))

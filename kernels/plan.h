@@ -69,8 +69,8 @@ void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t work
  * ceil(T_r / C) parts, part s of them tiles T_r*s/n_r up to T_r*(s+1)/n_r, for the smallest of four
  * C = M + 1 + floor(M i/64), i = 0..3, for which no more parts come out than `workers` run at once
  * and which is no less than min_tokens. M is the mean share, floor(sum(T_r) floor(2^31 kv_heads /
- * workers) / 2^31). attn_plan_persistent_part() returns C, or 0 where there is none: then ranges.
- */
+ * workers) / 2^31). Rows of no entries have no part (and one task that writes
+ * zeros). attn_plan_persistent_part() returns C, or 0 where there is none: then ranges. */
 enum { ATTN_PART_ROWS = 32 };
 int32_t attn_plan_persistent_part(const AttnPlanConfig *config, const AttnShape *shape,
                                   int32_t rows, const int32_t *lens);

@@ -293,6 +293,15 @@ int32_t largest(int32_t key)
     return key;
 }
 
+int32_t total(int32_t x)
+{
+    const uint32_t *all = gather((uint32_t)x);
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < 32; ++i)
+        sum += all[i];
+    return (int32_t)sum;
+}
+
 void store_later(uint32_t *to, uint32_t word)
 {
     cta->kept.push_back({to, word});

@@ -34,6 +34,8 @@ uint32_t exchange(uint32_t word, int from);
 uint32_t ballot(bool bit);
 /* The largest of the lanes' keys. */
 int32_t largest(int32_t key);
+/* The sum of what the lanes give. */
+int32_t total(int32_t x);
 /* A turn for others, and some of the stores that were kept back. */
 void yield();
 void store_later(uint32_t *to, uint32_t word);

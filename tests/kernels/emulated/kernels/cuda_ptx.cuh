@@ -82,10 +82,7 @@ inline unsigned __ballot_sync(unsigned, bool x)
 }
 inline int __reduce_add_sync(unsigned, int x)
 {
-    int sum = 0;
-    for (int lane = 0; lane < 32; ++lane)
-        sum += (int)emulated::exchange((uint32_t)x, lane);
-    return sum;
+    return emulated::total(x);
 }
 inline void __syncwarp()
 {

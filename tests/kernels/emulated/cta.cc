@@ -15,12 +15,16 @@
 #endif
 #endif
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #else /* tells AddressSanitizer which stack comes next */
 static inline void __sanitizer_start_switch_fiber(void **, const void *, size_t)
 {
 }
 static inline void __sanitizer_finish_switch_fiber(void *, const void **, size_t *)
+{
+}
+static inline void __asan_unpoison_memory_region(const void *, size_t)
 {
 }
 #endif
@@ -32,6 +36,20 @@ namespace
 {
 
 constexpr size_t STACK = 64 * 1024;
+
+/* Stacks of fibers that have ended, for those to come: a test runner that has malloc() fill what it
+ * hands out (MALLOC_PERTURB_) would spend its time on them. */
+std::vector<std::unique_ptr<char[]>> spare_stacks;
+
+std::unique_ptr<char[]> take_stack()
+{
+    if (spare_stacks.empty())
+        return std::unique_ptr<char[]>(new char[STACK]);
+    std::unique_ptr<char[]> stack = std::move(spare_stacks.back());
+    spare_stacks.pop_back();
+    __asan_unpoison_memory_region(stack.get(), STACK);
+    return stack;
+}
 
 struct Meeting { /* of a warp, or of the CTA */
     int come = 0;
@@ -46,6 +64,12 @@ struct Fiber {
     const Meeting *waits = nullptr; /* for the end of this meeting's round */
     unsigned round = 0;
     void *fake = nullptr; /* AddressSanitizer's */
+
+    ~Fiber()
+    {
+        if (stack)
+            spare_stacks.push_back(std::move(stack));
+    }
 };
 
 struct Store {
@@ -189,7 +213,7 @@ std::unique_ptr<Cta> make_cta(int threads, unsigned block, unsigned grid, uint64
     self->late = draw(4) == 0 ? draw(300) : 0;
     self->pace = 1u << draw(3);
     for (Fiber &f : self->fibers) {
-        f.stack.reset(new char[STACK]);
+        f.stack = take_stack();
         getcontext(&f.context);
         f.context.uc_stack.ss_sp = f.stack.get();
         f.context.uc_stack.ss_size = STACK;

@@ -8,7 +8,7 @@ namespace kv
 {
 
 constexpr int TILE = 16; /* tokens */
-/* Warps a CTA; entries of 128 bytes make tiles half as large, so twice as many are worked at. */
+/* Most warps of a CTA; entries of 128 bytes make tiles half as large, so more are worked at. */
 constexpr int max_warps(int d)
 {
     return d == 64 ? 12 : 8;

@@ -88,10 +88,9 @@ static bool fits(const AttnCuda *self, int mode, const AttnCudaTuning *t)
 
 /* Candidates from best to least: bytes on their way matter most (a Hopper SM wants 64 KB or more,
  * an SM of sm_86 at 13 GB/s has plenty with 16), then few and wide CTAs, whose merges are short. By
- * mode: `persistent` and task lists, both in wide CTAs, and these of entries of 128 bytes, whose
- * tiles are half as large: more warps. */
+ * mode; the last are of both in wide CTAs. */
 enum { CANDIDATES = 12 };
-static const AttnCudaTuning candidates[5][CANDIDATES] = {
+static const AttnCudaTuning candidates[3][CANDIDATES] = {
     {{4, 4, 2, 1},
      {4, 3, 2, 1},
      {4, 2, 2, 2},
@@ -128,38 +127,25 @@ static const AttnCudaTuning candidates[5][CANDIDATES] = {
      {2, 2, 1, 1},
      {1, 2, 1, 1},
      {1, 2, 1, 1}},
-    {{12, 2, 1, 2},
-     {8, 4, 1, 2},
-     {8, 3, 1, 2},
-     {8, 2, 1, 2},
-     {8, 2, 1, 1},
-     {4, 4, 1, 2},
-     {4, 3, 1, 2},
-     {4, 2, 1, 2},
-     {4, 2, 1, 1},
-     {2, 2, 1, 2},
-     {2, 2, 1, 1},
-     {1, 2, 1, 1}},
-    {{12, 3, 1, 2},
-     {12, 2, 1, 2},
-     {8, 4, 1, 2},
-     {8, 3, 1, 2},
-     {8, 2, 1, 2},
-     {8, 2, 1, 1},
-     {4, 4, 1, 2},
-     {4, 3, 1, 2},
-     {4, 2, 1, 2},
-     {2, 2, 1, 2},
-     {2, 2, 1, 1},
-     {1, 2, 1, 1}},
 };
+/* Before the wide ones where entries have 128 bytes and tiles are half as large: more warps. The
+ * first for task lists alone. */
+static const AttnCudaTuning many_warps[2] = {{12, 3, 1, 2}, {12, 2, 1, 2}};
 
-static const AttnCudaTuning *candidates_of(const AttnCuda *self, int mode)
+/* How many of many_warps are tried. */
+static int before_wide(const AttnCuda *self, int mode)
 {
-    const bool wide = mode == PERSISTENT_WIDE || mode == TASKS_WIDE;
-    return candidates[!wide                               ? mode
-                      : self->config.shape.head_dim == 64 ? mode + 1
-                                                          : PERSISTENT_WIDE];
+    if (self->config.shape.head_dim != 64)
+        return 0;
+    return mode == TASKS_WIDE ? 2 : mode == PERSISTENT_WIDE ? 1 : 0;
+}
+
+static AttnCudaTuning candidate(const AttnCuda *self, int mode, int i)
+{
+    const int before = before_wide(self, mode);
+    if (i < before)
+        return many_warps[2 - before + i];
+    return candidates[mode < PERSISTENT_WIDE ? mode : PERSISTENT_WIDE][i - before];
 }
 
 /* With what was asked for in place of the candidate's. */
@@ -186,8 +172,8 @@ static void choose(AttnCuda *self, int mode, const AttnCudaTuning *asked)
     const int tile = 64 * self->config.shape.head_dim;
     const int most = 131072; /* more bytes in flight buy nothing */
     AttnCudaTuning best = {1, 2, 1, 1, -1};
-    for (int i = 0; i < CANDIDATES; ++i) {
-        const AttnCudaTuning t = as_asked(self, mode, candidates_of(self, mode)[i], asked);
+    for (int i = 0; i < before_wide(self, mode) + CANDIDATES; ++i) {
+        const AttnCudaTuning t = as_asked(self, mode, candidate(self, mode, i), asked);
         const int ring = t.warps * t.stages * tile * t.ctas_per_sm;
         if (!fits(self, mode, &t) || (!given && ring > (d64 ? 2 * most : most * 3 / 2)) ||
             (!given && t.ctas_per_sm == 1 && ring > (d64 ? most * 9 / 8 : most)))
@@ -351,47 +337,39 @@ int32_t attn_cuda_workers(const AttnCuda *self, AttnRoute route)
 /* `persistent`: wide CTAs pay from 256 KB of K and V a (row, KV head) on, as long as a CTA has less
  * than three of them (with entries of 128 bytes, always: narrow CTAs have too few warps for those).
  */
-static bool wide_persistent(const AttnCuda *self, int64_t tokens, int64_t rows)
+static bool wide_persistent(const AttnCuda *self, int32_t rows, const int32_t *lens)
 {
     const AttnShape *shape = &self->config.shape;
     const int64_t ctas = self->sms * self->tuning[PERSISTENT_WIDE].ctas_per_sm;
-    return 4 * tokens * shape->head_dim >= 262144 * rows &&
-           (shape->head_dim == 64 || rows * shape->kv_heads < 3 * ctas);
-}
-
-/* `persistent`: where a batch is cut into parts, no more CTAs than parts. Which SMs are idle then
- * matters: GPCs share bandwidth alike however many SMs they have, and a launch of fewer CTAs than
- * SMs leaves idle those of the largest GPCs, where CTAs that find nothing to do are anywhere. */
-static int32_t parts_alone(const AttnPlanConfig *config, const AttnShape *shape, int32_t rows,
-                           const int32_t *lens)
-{
-    const int32_t part = attn_plan_persistent_part(config, shape, rows, lens);
-    int32_t n = 0;
-    for (int32_t r = 0; part > 0 && r < rows; ++r)
-        n += ((lens[r] + config->tile - 1) / config->tile + part - 1) / part;
-    return n * shape->kv_heads;
+    int64_t tokens = 0, full = 0;
+    for (int32_t r = 0; r < rows; ++r)
+        tokens += lens[r], full += lens[r] > 0;
+    return 4 * tokens * shape->head_dim >= 262144 * full &&
+           (shape->head_dim == 64 || full * shape->kv_heads < 3 * ctas);
 }
 
 void attn_cuda_fit_plan(const AttnCuda *self, AttnPlanConfig *config, int32_t rows,
                         const int32_t *lens)
 {
     const AttnShape *shape = &self->config.shape;
-    int64_t tokens = 0;
-    int32_t full = 0;
-    for (int32_t r = 0; r < rows; ++r)
-        tokens += lens[r], full += lens[r] > 0;
     const bool persistent = config->route == ATTN_PERSISTENT;
     const int32_t most =
         self->sms * self->tuning[persistent ? PERSISTENT_WIDE : TASKS_WIDE].ctas_per_sm;
     config->workers = most;
-    const bool wide = persistent ? wide_persistent(self, tokens, full)
+    const bool wide = persistent ? wide_persistent(self, rows, lens)
                                  : attn_plan_evenness(config, shape, rows, lens) >= 0.95;
     if (!wide)
         config->workers = self->sms * self->tuning[persistent ? PERSISTENT : TASKS].ctas_per_sm;
     config->c0_tiles = (wide ? 18 : 12) * 128 / shape->head_dim;
-    const int32_t parts = persistent ? parts_alone(config, shape, rows, lens) : 0;
+    if (!persistent)
+        return;
+    /* No more CTAs than parts. Which SMs are idle then matters: GPCs share bandwidth alike however
+     * many SMs they have, and a launch of fewer CTAs than SMs leaves idle those of the largest
+     * GPCs, where CTAs that find nothing to do are anywhere. */
+    int64_t parts;
+    attn_plan_persistent_part(config, shape, rows, lens, &parts);
     if (parts > (wide ? 0 : most)) /* of as many as these, CTAs are narrow */
-        config->workers = parts;
+        config->workers = (int32_t)parts;
 }
 
 AttnCudaTuning attn_cuda_tuning(const AttnCuda *self, AttnRoute route, int32_t workers)
@@ -453,13 +431,7 @@ static StreamArgs stream_args(const AttnCuda *self, int mode, const AttnPool *po
     a.scale_log2 = batch->scale * 1.44269504088896341f;
     a.slots = self->slots[is_persistent(mode) ? PERSISTENT : TASKS];
     a.readers = MAX_READERS;
-    const AttnPlanConfig *p = &plan->config;
-    a.c0 = p->c0_tiles;
-    a.min_units = p->min_tokens > TILE ? (p->min_tokens + TILE - 1) / TILE : 1;
-    a.part_budget = p->workers / a.kv_heads;
-    a.part_rows = a.part_budget < ATTN_PART_ROWS ? a.part_budget : ATTN_PART_ROWS;
-    if (a.part_budget > 0)
-        a.part_scale = attn_plan_part_scale(p->workers, a.kv_heads);
+    plan_args(a, plan->config);
     a.stages = self->tuning[mode].stages, a.buffers = self->tuning[mode].buffers;
     a.rounds = self->tuning[mode].rounds;
     a.delay_seed = c->delay_seed;

@@ -6,7 +6,7 @@
  * captured graph replays.
  *
  * The owner: where few CTAs have a part (no more than MAX_OTHERS + 1), one of them never stores its
- * state, but adds the others' slots to those of its warps (merge_states()): one way through global
+ * state, but adds the others' slots to those of its warps (merge_with()): one way through global
  * memory less at the end of a launch. Its words are asked for before its warps wait for one
  * another.
  *
@@ -75,7 +75,7 @@ template <int D> __device__ __forceinline__ Others others_of(const StreamArgs &a
             owns(cut) ? cut.n_slots - 1 : 0};
 }
 
-/* The owner's threads, once all have been through merge_states(): empties the m and l. */
+/* The owner's threads, once all have been through merge_with(): empties the m and l. */
 template <int D> __device__ __forceinline__ void others_end(const Others &others, int group)
 {
     const int pair = threadIdx.x & 31, warps = blockDim.x >> 5;

@@ -1,4 +1,4 @@
-/* A plan's tasks as the kernels read them. Host only. */
+/* A plan as the kernels read it: its tasks, and what `persistent` plans by. Host only. */
 #ifndef KV_KERNELS_ATTN_TASKS_CUH
 #define KV_KERNELS_ATTN_TASKS_CUH
 
@@ -36,6 +36,17 @@ inline void fill_tasks(const AttnPlan *plan, StreamTask *__restrict to)
         to[i].first_slot = t->slot < 0 ? 0 : first;
         to[i].n_slots = t->slot < 0 ? 0 : n;
     }
+}
+
+/* What every CTA of `persistent` plans by; a.kv_heads is set. */
+inline void plan_args(StreamArgs &a, const AttnPlanConfig &config)
+{
+    a.c0 = config.c0_tiles;
+    a.min_units = config.min_tokens > TILE ? (config.min_tokens + TILE - 1) / TILE : 1;
+    a.part_budget = config.workers / a.kv_heads;
+    a.part_rows = a.part_budget < ATTN_PART_ROWS ? a.part_budget : ATTN_PART_ROWS;
+    if (a.part_budget > 0)
+        a.part_scale = attn_plan_part_scale(config.workers, a.kv_heads);
 }
 
 } // namespace kv

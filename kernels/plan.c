@@ -211,25 +211,28 @@ double attn_plan_evenness(const AttnPlanConfig *config, const AttnShape *shape, 
 }
 
 int32_t attn_plan_persistent_part(const AttnPlanConfig *config, const AttnShape *shape,
-                                  int32_t rows, const int32_t *lens)
+                                  int32_t rows, const int32_t *lens, int64_t *ret_parts)
 {
     const int64_t budget = config->workers / shape->kv_heads;
+    if (ret_parts != NULL)
+        *ret_parts = 0;
     if (rows > ATTN_PART_ROWS || rows > budget)
         return 0;
-    const int64_t least =
-        config->min_tokens > config->tile ? div_up(config->min_tokens, config->tile) : 1;
     int64_t sum = 0;
     for (int32_t r = 0; r < rows; r++)
-        sum += div_up(lens[r], config->tile);
+        sum += units_of(lens[r], config->tile);
     const int64_t mean =
         sum * (int64_t)attn_plan_part_scale(config->workers, shape->kv_heads) >> 31;
     for (int64_t i = sum > 0 ? 0 : 4; i < 4; i++) {
         const int64_t part = mean + 1 + (mean * i >> 6);
         int64_t parts = 0;
         for (int32_t r = 0; r < rows; r++)
-            parts += div_up(div_up(lens[r], config->tile), part);
-        if (parts <= budget && part >= least)
-            return (int32_t)part;
+            parts += div_up(units_of(lens[r], config->tile), part);
+        if (parts > budget || part < least_units(config, config->tile))
+            continue;
+        if (ret_parts != NULL)
+            *ret_parts = parts * shape->kv_heads;
+        return (int32_t)part;
     }
     return 0;
 }
@@ -244,9 +247,7 @@ int32_t attn_plan_persistent_ctas(const AttnPlanConfig *config, const AttnShape 
     v *= shape->kv_heads;
     if (ret_units != NULL)
         *ret_units = v;
-    const int64_t least =
-        config->min_tokens > config->tile ? div_up(config->min_tokens, config->tile) : 1;
-    const int64_t n = v / least;
+    const int64_t n = v / least_units(config, config->tile);
     return n < 1 ? 1 : n > config->workers ? config->workers : (int32_t)n;
 }
 
@@ -293,15 +294,14 @@ static void build_parts(AttnPlan *plan, const AttnShape *shape, const int32_t *l
     const int32_t tile = plan->config.tile;
     int32_t slot = 0;
     for (int32_t r = 0; r < plan->rows; r++) {
-        const int32_t tiles = (int32_t)div_up(lens[r], tile);
-        const int32_t n = tiles > 0 ? (int32_t)div_up(tiles, part) : 1;
+        const int32_t tiles = units_of(lens[r], tile), n = row_parts(tiles, part);
         slot = add_row(plan, shape->kv_heads, r, lens[r], tile, tiles, n, n, false, slot);
     }
 }
 
-static void build_persistent(AttnPlan *plan, const AttnShape *shape, const int32_t *lens)
+static void build_persistent(AttnPlan *plan, const AttnShape *shape, int32_t part,
+                             const int32_t *lens)
 {
-    const int32_t part = attn_plan_persistent_part(&plan->config, shape, plan->rows, lens);
     if (part > 0)
         build_parts(plan, shape, lens, part);
     else
@@ -316,7 +316,7 @@ AttnStatus attn_plan_build(AttnPlan *plan, const AttnPlanConfig *config, const A
     plan->rows = rows;
     plan->n_tasks = plan->n_merges = plan->n_launches = 0;
     plan->max_splits = 0;
-    int32_t chunk;
+    int32_t chunk; /* or part */
     AttnStatus status = split_count(&plan->counts, &chunk, config, shape, rows, lens);
     if (status != ATTN_OK || rows == 0)
         return status;
@@ -324,7 +324,7 @@ AttnStatus attn_plan_build(AttnPlan *plan, const AttnPlanConfig *config, const A
     if (!reserve(plan, plan->counts.grid_tasks, (int64_t)rows * shape->kv_heads, 2 * (int64_t)rows))
         return ATTN_NO_MEMORY;
     if (config->route == ATTN_PERSISTENT)
-        build_persistent(plan, shape, lens);
+        build_persistent(plan, shape, chunk, lens);
     else if (config->route != ATTN_BUCKETS)
         build_rows(plan, shape, chunk, lens);
     else if (!build_buckets(plan, shape, lens))

@@ -70,10 +70,11 @@ void attn_plan_config_init(AttnPlanConfig *config, AttnRoute route, int32_t work
  * C = M + 1 + floor(M i/64), i = 0..3, for which no more parts come out than `workers` run at once
  * and which is no less than min_tokens. M is the mean share, floor(sum(T_r) floor(2^31 kv_heads /
  * workers) / 2^31). Rows of no entries have no part (and one task that writes
- * zeros). attn_plan_persistent_part() returns C, or 0 where there is none: then ranges. */
+ * zeros). attn_plan_persistent_part() returns C, or 0 where there is none: then ranges;
+ * *ret_parts (NULL: not asked) the parts of all KV heads. */
 enum { ATTN_PART_ROWS = 32 };
 int32_t attn_plan_persistent_part(const AttnPlanConfig *config, const AttnShape *shape,
-                                  int32_t rows, const int32_t *lens);
+                                  int32_t rows, const int32_t *lens, int64_t *ret_parts);
 static inline uint32_t attn_plan_part_scale(int32_t workers, int32_t kv_heads)
 {
     return (uint32_t)(((uint64_t)kv_heads << 31) / (uint64_t)workers);

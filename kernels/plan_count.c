@@ -10,7 +10,7 @@ typedef struct Tally {
     int64_t tasks, slots, empty; /* `empty`: launched without an entry */
     int32_t launches, merge_launches;
     int32_t max_splits;
-    int32_t chunk;          /* of all rows, where there is one */
+    int32_t chunk;          /* of all rows, where there is one; persistent: its part */
     int64_t longest;        /* task of the launch in hand, in units */
     int64_t longest_tokens; /* of the launches before */
 } Tally;
@@ -74,8 +74,8 @@ static void tally_parts(Tally *tally, const AttnPlanConfig *config, const AttnSh
 {
     const int32_t heads = shape->kv_heads;
     for (int32_t r = 0; r < rows; r++) {
-        const int32_t tiles = (int32_t)div_up(lens[r], config->tile);
-        tally_row(tally, tiles > 0 ? (int32_t)div_up(tiles, part) : 1, tiles, tiles);
+        const int32_t tiles = units_of(lens[r], config->tile);
+        tally_row(tally, row_parts(tiles, part), tiles, tiles);
     }
     tally->tasks *= heads, tally->empty *= heads, tally->slots *= heads;
     tally->launches = 1;
@@ -121,9 +121,9 @@ static void tally_ranges(Tally *tally, const AttnPlanConfig *config, const AttnS
 static void tally_persistent(Tally *tally, const AttnPlanConfig *config, const AttnShape *shape,
                              int32_t rows, const int32_t *lens)
 {
-    const int32_t part = attn_plan_persistent_part(config, shape, rows, lens);
-    if (part > 0)
-        tally_parts(tally, config, shape, rows, lens, part);
+    tally->chunk = attn_plan_persistent_part(config, shape, rows, lens, NULL);
+    if (tally->chunk > 0)
+        tally_parts(tally, config, shape, rows, lens, tally->chunk);
     else
         tally_ranges(tally, config, shape, rows, lens);
 }

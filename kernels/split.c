@@ -51,7 +51,7 @@ int32_t split_chunk(const AttnPlanConfig *config, const AttnShape *shape, int32_
     units *= copies;
     rows *= copies;
     const int64_t heads = shape->kv_heads, workers = config->workers;
-    const int64_t least = config->min_tokens > unit ? div_up(config->min_tokens, unit) : 1;
+    const int64_t least = least_units(config, unit);
     int64_t many = div_up(units * heads, 4 * workers);
     many = many > least ? many : least;
     const int64_t budget = workers / heads; /* tasks of one KV head that run at once */

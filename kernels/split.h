@@ -36,6 +36,19 @@ static inline int32_t units_of(int32_t len, int32_t unit)
     return (int32_t)(up / (uint32_t)unit);
 }
 
+/* The shortest task that is planned, in units. */
+static inline int64_t least_units(const AttnPlanConfig *config, int32_t unit)
+{
+    return config->min_tokens > unit ? div_up(config->min_tokens, unit) : 1;
+}
+
+/* `persistent`: how many parts of at most `part` tiles a row is cut into; 1, a task, of no entries.
+ */
+static inline int32_t row_parts(int32_t tiles, int32_t part)
+{
+    return tiles > 0 ? (int32_t)div_up(tiles, part) : 1;
+}
+
 /* Tokens a unit. */
 int32_t split_unit(const AttnPlanConfig *config, const AttnShape *shape);
 
@@ -60,8 +73,8 @@ static inline int32_t split_nonempty(int32_t asked, int32_t padded, int32_t unit
     return units == padded ? asked : (int32_t)div_up((int64_t)units * asked, padded);
 }
 
-/* attn_plan_count() that also tells the chunk of the routes in batch order (single, masked,
- * workqueues), which the build needs too. */
+/* attn_plan_count() that also tells what the build needs too: the chunk of the routes in batch
+ * order (single, masked, workqueues), or the part of `persistent` (0: ranges). */
 AttnStatus split_count(AttnCounts *ret, int32_t *ret_chunk, const AttnPlanConfig *config,
                        const AttnShape *shape, int32_t rows, const int32_t *lens);
 

@@ -60,7 +60,7 @@ void near_add(Near *self, const NearPoint *point)
 }
 
 /* log2, linear within an octave: exponent and fraction of an IEEE double, as one number. */
-KV_HOT static float octave(gint64 x)
+static float octave(gint64 x)
 {
     const double value = (double)MAX(x, 1);
     uint64_t bits;
@@ -68,7 +68,7 @@ KV_HOT static float octave(gint64 x)
     return (float)((double)bits * 0x1p-52 - 1023);
 }
 
-KV_HOT NearPlace near_place(const NearPoint *p)
+NearPlace near_place(const NearPoint *p)
 {
     return (NearPlace){{octave(p->kv_bytes) / NEAR_REACH_BYTES, octave(p->tasks) / NEAR_REACH_TASKS,
                         octave(p->longest_percent) / NEAR_REACH_LONGEST,

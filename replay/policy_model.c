@@ -130,8 +130,8 @@ KV_HOT static guint learned_choose(Policy *base, const StepFeatures *step,
                                    const Candidate *candidates, guint n)
 {
     Model *self = (Model *)base;
-    double cost[64];
-    n = MIN(n, G_N_ELEMENTS(cost));
+    double cost[DECISION_MOST];
+    n = MIN(n, DECISION_MOST);
     decision_costs(self->decision, step, candidates, cost);
     return settle(self, cost, n);
 }

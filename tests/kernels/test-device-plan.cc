@@ -39,11 +39,7 @@ Pieces pieces_of(const Batch &b, unsigned block)
         off((size_t)rows), scan(32);
     StreamArgs a = {};
     a.rows = rows, a.kv_heads = b.kv_heads, a.lens = b.lens.data(), a.offset = b.offset.data();
-    a.c0 = b.config.c0_tiles;
-    a.min_units = b.config.min_tokens > TILE ? (b.config.min_tokens + TILE - 1) / TILE : 1;
-    a.part_budget = b.config.workers / b.kv_heads;
-    a.part_rows = min(a.part_budget, (int)ATTN_PART_ROWS);
-    a.part_scale = attn_plan_part_scale(b.config.workers, b.kv_heads);
+    plan_args(a, b.config);
     Smem sm = {};
     sm.units = units.data(), sm.tiles = tiles.data(), sm.len = len.data(), sm.off = off.data();
     sm.scan = scan.data();
@@ -107,7 +103,7 @@ bool check_batch(const Batch &b)
     g_assert_cmpint(attn_plan_build(&plan, &b.config, &shape, (int)b.lens.size(), b.lens.data()),
                     ==, ATTN_OK);
     const bool part =
-        attn_plan_persistent_part(&b.config, &shape, (int)b.lens.size(), b.lens.data()) > 0;
+        attn_plan_persistent_part(&b.config, &shape, (int)b.lens.size(), b.lens.data(), NULL) > 0;
     std::set<int> slots;
     int at = 0, merge = 0;
     auto skip_empty = [&] { /* rows without entries */

@@ -266,8 +266,8 @@ static void test_balanced(void)
 }
 
 /* One KV head, CTAs of at least a tile. */
-static void check_by_hand(int32_t workers, int32_t rows, const int32_t *lens, const AttnTask *want,
-                          int32_t n)
+static void check_by_hand(int32_t workers, int32_t rows, const int32_t *lens, gint64 want_units,
+                          const AttnTask *want, int32_t n)
 {
     AttnShape one = llama;
     one.kv_heads = one.q_heads = 1;
@@ -277,6 +277,9 @@ static void check_by_hand(int32_t workers, int32_t rows, const int32_t *lens, co
     attn_plan_config_init(&config, ATTN_PERSISTENT, workers);
     config.c0_tiles = 1;
     config.min_tokens = 16;
+    int64_t units;
+    g_assert_cmpint(attn_plan_persistent_ctas(&config, &one, rows, lens, &units), ==, workers);
+    g_assert_cmpint(units, ==, want_units);
     check_one(&plan, &config, &one, rows, lens);
     g_assert_cmpint(plan.n_tasks, ==, n);
     for (int32_t i = 0; i < n; i++)
@@ -293,25 +296,28 @@ static void test_persistent(void)
     static const AttnTask in_ranges[] = {
         {0, 0, 0, 64, 0}, {0, 0, 64, 70, 1}, {1, 0, 0, 10, -1}, {2, 0, 0, 10, -1}};
     static const AttnTask in_parts[] = {{0, 0, 0, 64, 0}, {0, 0, 64, 128, 1}, {1, 0, 0, 60, -1}};
-    check_by_hand(2, 3, ranges, in_ranges, 4);
-    check_by_hand(4, 2, parts, in_parts, 3);
+    check_by_hand(2, 3, ranges, 10, in_ranges, 4);
+    check_by_hand(4, 2, parts, 14, in_parts, 3);
 }
 
 /* When a batch is cut into parts: as many as fit, the mean share of 248 tiles or up to 5 % more. */
 static void test_parts(void)
 {
     AttnPlanConfig config;
+    int64_t parts;
     attn_plan_config_init(&config, ATTN_PERSISTENT, 132);
     const int32_t rows8[] = {8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192};
-    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 8, rows8), ==, 256);
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 8, rows8, &parts), ==, 256);
+    g_assert_cmpint(parts, ==, 128);
     const int32_t uneven[] = {8192, 8192, 8192, 8192, 8192, 8192, 8192, 10000};
-    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 8, uneven), ==, 0);
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 8, uneven, &parts), ==, 0);
+    g_assert_cmpint(parts, ==, 0);
     const int32_t none[] = {0, 0};
-    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 2, none), ==, 0);
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 2, none, NULL), ==, 0);
     const int32_t shortest[] = {64};
-    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 1, shortest), ==, 0);
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 1, shortest, NULL), ==, 0);
     config.workers = 7; /* fewer than KV heads */
-    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 1, rows8), ==, 0);
+    g_assert_cmpint(attn_plan_persistent_part(&config, &llama, 1, rows8, NULL), ==, 0);
 }
 
 int main(int argc, char **argv)
